@@ -12,36 +12,25 @@ from dataclasses import asdict, dataclass
 
 @dataclass
 class Counters:
-    """Counts of a solver's work.
-
-    Parameters
-    ----------
-    outer_iterations : int
-        Rounds of the method, each of which ends with an objective and a bound: a row of the trace.
-    svm_solves : int
-        Machines trained, each on one combined kernel: support vector machines, or what the method
-        has in their place.  0 for methods that never hold the weights fixed.
-    svm_iterations : int
-        Pair updates, and line searches of machines in the primal.
-    newton_steps : int
-        Linear systems of Newton steps, in machines and in dual problems.
-    cg_steps : int
-        Steps of conjugate gradients, within a truncated Newton step or in its place.
-    passes : int
-        How often the requests read the whole bank.  A pass ends once every kernel has been read
-        since the last one ended: by a request for all kernels, by a combined matrix without zero
-        weights, or by several requests for some kernels each.
-    combines : int
-        Combined Gram matrices that were requested, those of single kernels included.
-    """
+    """Counts of a solver's work."""
 
     outer_iterations: int = 0
+    """Rounds of the method, each of which ends with objective and bound: a row of the trace."""
     svm_solves: int = 0
+    """Machines trained, each on one combined kernel: support vector machines, or what the method
+    has in their place.  0 for methods that never hold the weights fixed."""
     svm_iterations: int = 0
+    """Pair updates, and line searches of machines in the primal."""
     newton_steps: int = 0
+    """Linear systems of Newton steps, in machines and in dual problems."""
     cg_steps: int = 0
+    """Steps of conjugate gradients, within a truncated Newton step or in its place."""
     passes: int = 0
+    """How often the requests read the whole bank.  A pass ends once every kernel has been read
+    since the last one ended: by a request for all kernels, by a combined matrix without zero
+    weights, or by several requests for some kernels each."""
     combines: int = 0
+    """Combined Gram matrices that were requested, those of single kernels included."""
 
     def count_svm(self, iterations: int, newton_steps: int) -> None:
         """Count one solve of the inner support vector machine."""

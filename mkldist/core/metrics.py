@@ -10,51 +10,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 MetricName = Literal[
-    "error",
-    "balanced_error",
-    "auc",
-    "average_precision",
-    "f1",
-    "log_loss",
-    "brier",
-    "rmse",
-    "mae",
-    "r2",
-]
+    "error", "balanced_error", "auc", "average_precision", "f1", "log_loss", "brier",
+    "rmse", "mae", "r2",
+]  # fmt: skip
 PARTS = ("validation", "test", "unlabelled")
 """Parts of a split whose scores rank settings: the first that has them."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A score of the predictions for some rows.
-
-    Parameters
-    ----------
-    name : str
-        Name in sweep files.
-    task : {"classification", "regression"}
-        Task of the data sets that it suits.
-    words : str
-        Its name in text.
-    unit : str
-        ``"%"`` of a share of errors; ``"1"`` of another pure number; else ``""``, for the units of
-        the labels.
-    greater : bool
-        True if greater values are better; the greatest is 1.
-    ranks : bool
-        True if it depends on the order of the decision values alone, so that values of several
-        models must not be pooled.
-    probabilities : bool
-        True if it is one of probabilities.
-    """
+    """A score of the predictions for some rows."""
 
     name: MetricName
-    task: Literal["classification", "regression"]
-    words: str
-    unit: str = "1"
-    greater: bool = False
-    ranks: bool = False
+    task: Literal["classification", "regression"]  # of the data sets that it suits
+    words: str  # its name in text
+    unit: str = "1"  # "%" of a share of errors, "1" of another pure number, "" for that of labels
+    greater: bool = False  # greater values are better; the greatest is 1
+    ranks: bool = False  # it depends on the order of decision values alone: not to be pooled
     probabilities: bool = False
 
     def variable(self, part: str = "test") -> str:

@@ -131,8 +131,7 @@ class RandomSubsets(Model):
     """How many subsets."""
     size: int | None = Field(None, ge=1)
     """Features in each subset. By default every subset has a random size, uniform from 1 to all
-    features.
-    """
+    features."""
 
 
 Features = Annotated[
@@ -204,8 +203,7 @@ class _Function(Model):
 
     function: Function
     """Kernel function; `mkldist list kernels` shows all. `"precomputed"` is the Gram matrices of a
-    view, which `features` names. `"package.module:function"` names one of your own.
-    """
+    view, which `features` names. `"package.module:function"` names one of your own."""
 
 
 def _parameter(parameter: Parameter) -> Any:
@@ -237,14 +235,12 @@ class KernelSpec(_Parameters):
     `"laplacian-rbf"` it is the sum of the standard deviations, for `"additive"`, which takes them
     too, the largest of them. Variances are those of all rows of the data set, test rows too, as
     preprocessing fitted on all of them scales them; labels play no part. Names of kernels show the
-    widths.
-    """
+    widths."""
     parameters: dict[str, Argument] | None = None
     """Parameters of a function of your own, by name; a list stands for several kernels."""
     features: FeatureSets = "all"
     """Feature subsets: all features together, each feature alone, a feature, a group or a view by
-    its name, each of the `"views"` or of the `"groups"`, random subsets, or a list of these.
-    """
+    its name, each of the `"views"` or of the `"groups"`, random subsets, or a list of these."""
 
     @property
     def label(self) -> str:
@@ -263,15 +259,13 @@ class KernelChoice(Model):
     family: Family | None = None
     """`"default"`, which suits most data, or the kernels of a paper; `mkldist show NAME` writes a
     family out. `"precomputed"` takes the Gram matrices of a data set with `grams`, or those of all
-    views with it.
-    """
+    views with it."""
     kernels: Annotated[tuple[KernelSpec, ...], Strict(False)] = ()
     """Kernels in place of a family, as `[[banks.kernels]]` entries."""
     n_kernels: Sizes | None = None
     """Use only this many of the kernels, the first in an order that is drawn with the sweep's seed.
     A list makes a bank of each size, each within the next larger one, named by the bank and the
-    size, as `NAME-100`.
-    """
+    size, as `NAME-100`."""
 
     @model_validator(mode="after")
     def _family_or_kernels(self) -> KernelChoice:
@@ -336,43 +330,36 @@ class BankSpec(KernelChoice, _Named):
     """Scaling of every kernel on the points that a method sees, or several in order: `"trace"` to
     trace 1; `"cosine"` to k(x, x) = 1; `"centre"` to mean zero in feature space; `"variance"`, or
     `"multiplicative variance"`, to variance 1 in feature space, under which a good C hardly depends
-    on the number of rows.
-    """
+    on the number of rows."""
     dtype: Literal["auto", "float32", "float64"] = "auto"
     """Precision of stored Gram matrices. `"auto"` stores float64, and float32 above 1 GiB where no
     method has a tolerance below 1e-5. Arithmetic is in float64; gaps are those of the matrices as
     stored. Factors are in float64 unless this is `"float32"`, which some methods take; their
-    `exact_gap` is to the kernels in float64.
-    """
+    `exact_gap` is to the kernels in float64."""
     backend: Literal["auto", "memory", "mmap", "stream", "recompute", "sharded", "factors"] = "auto"
     """How workers read kernels: loaded into memory; mapped from a file in the node's cache; read
     from the store at every pass; never stored and computed inside every pass; or never stored and
     divided among all workers, which compute their kernels once. `"auto"` maps a bank that several
     tasks share; it loads any other if half of a worker's memory holds it, and otherwise reads it at
     every pass. `"factors"`, for many points, has a thin factor of each kernel, for methods that can
-    solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`.
-    """
+    solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`."""
     allow: Allowed = ()
     """`["factors"]` lets `backend = "auto"` choose factors for a data set on which the matrices of
     some solver on the bank do not fit in memory: the sweep's `memory`, or else that of this
     machine. One solver has all of it there, so that the choice is the same for any workers and
-    threads.
-    """
+    threads."""
     rank: Annotated[int, Field(ge=1)] | None = None
     """Most columns of a factor, for `backend = "factors"`. By default the memory in which one is
-    made is the only limit.
-    """
+    made is the only limit."""
     tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
     """Share of a kernel's trace with which its factor ends before 100 columns, unless a solution
-    asks for more; 0.001 by default.
-    """
+    asks for more; 0.001 by default."""
 
     device: str = Field(CPU, min_length=1)
     """What computes kernels in passes, and those of factors: `"cpu"`, the compiled loops; `"cuda"`,
     `"cuda:1"` or `"xpu"`, a device of PyTorch; or `"torch:cpu"`, PyTorch on the processor. Others
     than `"cpu"` need `backend = "recompute"` or `"factors"`, and kernels with `gaussian`,
-    `polynomial`, `linear` or `laplacian-rbf`.
-    """
+    `polynomial`, `linear` or `laplacian-rbf`."""
 
     _series: str = PrivateAttr("")
 

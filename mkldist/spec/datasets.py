@@ -36,16 +36,13 @@ class GraphSpec(Model):
 
     distance: GraphDistance = "euclidean"
     """Distance between points: Euclidean; 1 - cosine, as for text; tangent or affine-transformation
-    distance, for square images.
-    """
+    distance, for square images."""
     kind: Literal["knn", "epsilon"] = "knn"
     """`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all points within a
-    distance.
-    """
+    distance."""
     neighbours: int = Field(10, ge=1)
     """Nearest neighbours of each point, for `"knn"`. An edge joins two points if either is among
-    the nearest of the other.
-    """
+    the nearest of the other."""
     epsilon: Positive | None = None
     """Largest distance between neighbours, for `"epsilon"`, which needs it."""
     weights: Literal["binary", "heat"] = "binary"
@@ -81,8 +78,7 @@ class GraphTable(GraphSpec):
 
     features: Literal["preprocessed", "raw"] | None = None
     """Features between which distances are taken. By default preprocessed ones for `"euclidean"`,
-    and raw ones for the other distances, to which scaling single features does harm.
-    """
+    and raw ones for the other distances, to which scaling single features does harm."""
 
     @property
     def of_raw_features(self) -> bool:
@@ -125,8 +121,7 @@ class SplitsSpec(Model):
     """Random training and test parts; folds that are the test part in turn; each of the `groups` in
     turn, such as a hospital, as the test part; folds in the order of time, each after a training
     part of all rows before it; parts that the data file holds; or a few labelled rows, the others
-    unlabelled.
-    """
+    unlabelled."""
     repeats: int = Field(1, ge=1, le=100_000)
     """Repetitions with other random draws, where there are draws."""
     train_fraction: float = Field(0.5, gt=0, lt=1)
@@ -135,13 +130,11 @@ class SplitsSpec(Model):
     """`"kfold"` and `"time"`: number of folds."""
     order: str | None = None
     """`"time"`: column of a table, of numbers or of dates such as 2021-03-01 or 31.3.2021, that
-    orders the rows. By default they are in the order of the file.
-    """
+    orders the rows. By default they are in the order of the file."""
     groups: str | None = None
     """`"holdout"`, `"kfold"` and `"leave-one-group-out"`: column of a table whose rows of equal
     value, such as those of one patient, stay in one part. Shares and folds then count groups. The
-    inner folds of `[selection]` keep them together too.
-    """
+    inner folds of `[selection]` keep them together too."""
     column: str | None = None
     """`"predefined"`: column of a table that says `train`, `test` or `unlabelled` in each row."""
     labelled_per_class: int | None = Field(None, ge=1)
@@ -154,14 +147,12 @@ class SplitsSpec(Model):
     """`"semi-supervised"`: share of the rows that no method sees, neither features nor labels."""
     stratified: bool | None = None
     """Draw from each class in proportion, where there are draws. By default true for classes, and
-    false for real values and with `groups`.
-    """
+    false for real values and with `groups`."""
     n_train: Sizes | None = None
     """Use only this many rows of each training part, drawn with the sweep's seed: from each class
     in proportion where the splits are stratified; of `groups`, as many whole ones as fit. A list
     makes a data set of each size, each within the next larger one and with the same test parts,
-    named by the data set and the size, as `NAME-100`.
-    """
+    named by the data set and the size, as `NAME-100`."""
     first: int | None = Field(None, ge=1)
     """Use only this many of the splits."""
 
@@ -212,16 +203,13 @@ class ViewSpec(Model):
     """Name of the view, by which `features` of a kernel names it."""
     columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = None
     """Features of the data set's own file, by name or by number from 0, and its columns of texts,
-    by name. A view without `columns`, `file`, `grams` and `graphs` is all features.
-    """
+    by name. A view without `columns`, `file`, `grams` and `graphs` is all features."""
     file: str | None = None
     """File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A feature `age`
-    of the view `home` is called `home.age`.
-    """
+    of the view `home` is called `home.age`."""
     grams: str | None = None
     """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with `grams`, `.npy`
-    or zarr. Kernels with `function = "precomputed"` use them.
-    """
+    or zarr. Kernels with `function = "precomputed"` use them."""
     graphs: (
         Annotated[
             tuple[GraphTable, ...],
@@ -233,26 +221,22 @@ class ViewSpec(Model):
     ) = None
     """Graphs over all points, tables with the keys of `[graph]`, of which `neighbours` may be a
     list. Their Gram matrices are the pseudo-inverses of the Laplacians. Kernels with `function =
-    "precomputed"` use them.
-    """
+    "precomputed"` use them."""
     id: str | None = None
     """Column, or array of a `.npz` file, that names the rows of the file; by default that of the
-    data set's `id`. A file without one has the rows of the data set in their order.
-    """
+    data set's `id`. A file without one has the rows of the data set in their order."""
     ignore: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of the file to leave out, by name."""
     categorical: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of categories of the file, by name."""
     texts: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of texts of the file, by name. A column `dna` of the view `home` is called
-    `home.dna`.
-    """
+    `home.dna`."""
     group_file: str | None = None
     """File of groups of the view's features, as for the data set."""
     missing: MissingView | None = None
     """What holds for points without any value of the view: `"zero"` makes its kernels zero there,
-    and `"impute"` fills each feature as `impute` says. By default they are an error.
-    """
+    and `"impute"` fills each feature as `impute` says. By default they are an error."""
 
     @model_validator(mode="after")
     def _one_source(self) -> ViewSpec:
@@ -292,16 +276,13 @@ class PreprocessingSpec(Model):
     scale: Literal["zscore", "minmax", "tfidf", "none"] = "zscore"
     """Scaling of each feature: to mean 0 and standard deviation 1; to the range from -1 to 1; of
     counts of terms by ln((1 + n) / (1 + n_t)) + 1, where n_t of the n fitted rows have the term; or
-    none.
-    """
+    none."""
     fit: Literal["train", "all"] = "train"
     """Rows on which scaling and imputation are fitted: the training and unlabelled rows of each
-    split, with a bank for each split; or all rows, with one bank for all splits.
-    """
+    split, with a bank for each split; or all rows, with one bank for all splits."""
     target: Literal["none", "zscore"] = "none"
     """Scaling of real-valued labels: none, or to mean 0 and standard deviation 1 on the training
-    rows. Predictions and scores keep the units of the data.
-    """
+    rows. Predictions and scores keep the units of the data."""
 
 
 class DatasetSpec(Model):
@@ -314,31 +295,26 @@ class DatasetSpec(Model):
 
     name: Name
     """Name in the results. Without another source it is looked up in the folders of `--data-dir`,
-    then among the data sets of scikit-learn, then among the synthetic ones.
-    """
+    then among the data sets of scikit-learn, then among the synthetic ones."""
     source: str | None = None
     """Name to look up, if it is not the name in the results."""
     file: str | None = None
     """File of features and labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A relative path
-    starts at the folder of the sweep file, then at those of `--data-dir`.
-    """
+    starts at the folder of the sweep file, then at those of `--data-dir`."""
     openml: NameOrNumber | None = None
     """Name or number of a data set of OpenML, which is downloaded once."""
     grams: str | None = None
     """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.npy` or zarr. Their bank
-    has `family = "precomputed"`.
-    """
+    has `family = "precomputed"`."""
     labels: str | None = None
     """File of labels beside a file of Gram matrices that holds none."""
     task: Task | None = None
     """Labels are classes or real values. By default the source decides: its labels are classes
-    except in data sets that are known as regression.
-    """
+    except in data sets that are known as regression."""
     label: NameOrNumber | None = None
     """Label column of a table, by name, or by number from 0. By default the one that is called
     label, class, target, y, diagnosis, outcome or response. In a `.npz` file or a zarr group of
-    arrays the name of the array of labels, by default `y`.
-    """
+    arrays the name of the array of labels, by default `y`."""
     id: str | None = None
     """Column of a table that names the rows; it is no feature."""
     ignore: Annotated[tuple[str, ...], Strict(False)] = ()
@@ -346,12 +322,10 @@ class DatasetSpec(Model):
     categorical: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of categories, by name. Each becomes one feature for each category, 1 where a row has
     it and 0 elsewhere, and a group of the column's name, which `features` of a kernel may use. A
-    missing value is a category of its own.
-    """
+    missing value is a category of its own."""
     texts: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of texts of a table, or arrays of texts of a `.npz` file, by name. `features` of
-    kernels of texts, such as `"spectrum"`, names them.
-    """
+    kernels of texts, such as `"spectrum"`, names them."""
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = None
     """Keep only these classes, in this order. Of two, the second is +1."""
     positive: ClassName | None = None
@@ -363,33 +337,27 @@ class DatasetSpec(Model):
     class_weight: ClassWeights | None = None
     """Weights of classes, by which `C` is multiplied: a table by class, 1 for those that it leaves
     out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` labelled rows of each
-    training part.
-    """
+    training part."""
     weights: str | None = None
     """Column of a table, or array of a `.npz` file or a zarr group, of row weights from 0, by which
     `C` is multiplied. Rows of weight 0 are in no training part. Preprocessing, normalisation and
-    scores count every other row once.
-    """
+    scores count every other row once."""
     impute: Imputation | None = None
     """Replace missing values of a feature by the median, the mean or the most frequent of its
     values on the rows that `fit` of `[preprocessing]` names: by default those of the training part
-    of each split. Without it missing values are an error.
-    """
+    of each split. Without it missing values are an error."""
     drop_constant: bool = True
     """Drop features that are constant over the data set."""
     sparse: bool = False
     """Keep the features of a `.svm` file, of a sparse `.npz` file, or of a sparse matrix from
     Python, sparse. They need `scale = "none"` or `"tfidf"`, and kernels with `gaussian`,
-    `polynomial` or `linear`.
-    """
+    `polynomial` or `linear`."""
     groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)
     """Names for groups of features, given by name or by number from 0, which `features` of a kernel
-    may use.
-    """
+    may use."""
     group_file: str | None = None
     """File of more groups: `.gmt` as MSigDB writes it, a `.csv` of two columns, group and feature,
-    or a `.json` or `.toml` table of lists.
-    """
+    or a `.json` or `.toml` table of lists."""
     views: Annotated[tuple[ViewSpec, ...], Strict(False)] = ()
     """Blocks of features, or Gram matrices, of the same points, as `[[datasets.views]]` entries."""
     options: dict[str, Option] = Field(default_factory=dict)

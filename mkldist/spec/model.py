@@ -72,20 +72,17 @@ class SearchSpec(Model):
 
     kind: Literal["random", "adaptive", "halving"]
     """Independent random settings; settings that Optuna proposes from the results so far; or random
-    settings of which the best go on from rung to rung.
-    """
+    settings of which the best go on from rung to rung."""
     trials: int = Field(ge=1, le=MOST_TRIALS)
     """Settings to try of each method on each bank, data set and split; fewer where there are not so
-    many.
-    """
+    many."""
     batch: int = Field(8, ge=1, le=MOST_TRIALS)
     """`"adaptive"`: trials that are proposed, and share passes, at once."""
     seed: int | None = Field(None, ge=0)
     """Seed of the trials. By default the sweep's seed."""
     resource: Literal["tol", "training-size"] = "tol"
     """`"halving"`: what grows from rung to rung: the precision, from a loose tolerance to the
-    method's own; or the share of the training rows.
-    """
+    method's own; or the share of the training rows."""
     factor: int = Field(3, ge=2, le=MOST_TRIALS)
     """`"halving"`: one trial of so many goes on to the next rung."""
     rungs: int = Field(3, ge=2, le=50)
@@ -93,8 +90,7 @@ class SearchSpec(Model):
     first: Positive | None = None
     """`"halving"`: tolerance, or share of the training rows, of the first rung; the others rise in
     equal ratios to the full resource. By default a tolerance of 0.3, or a share of factor^(1 -
-    rungs).
-    """
+    rungs)."""
 
     @property
     def rung_dim(self) -> str | None:
@@ -121,13 +117,11 @@ class SelectionSpec(Model):
 
     metric: MetricName | None = None
     """Score by which settings and methods are selected, marked and compared. By default `error` for
-    classes and `rmse` for real values.
-    """
+    classes and `rmse` for real values."""
     folds: int = Field(5, ge=0)
     """Inner folds of the labelled training rows, each class in proportion. Omit it to use up to 5
     folds, and fewer where a class has fewer rows. 0 stands for no inner folds: the test parts then
-    rank the settings by the metric.
-    """
+    rank the settings by the metric."""
     repeats: int = Field(1, ge=1, le=1000)
     """Repetitions, each with other folds."""
 
@@ -186,20 +180,16 @@ class MethodSpec(Model):
     """Name of the method; `mkldist list methods` shows all."""
     label: Name | None = None
     """Name in the results. By default the name of the method; entries of the same method need
-    labels of their own.
-    """
+    labels of their own."""
     kernel_weights: Literal["per-class", "shared"] = "per-class"
     """With more than two classes: kernel weights for each class, or one set of weights for all
-    classes.
-    """
+    classes."""
     banks: Annotated[tuple[str, ...], Strict(False)] | None = Field(None, min_length=1)
     """Banks on which the method runs, by name; the name of a list of sizes stands for all of them.
-    By default every bank.
-    """
+    By default every bank."""
     on: dict[str, dict[str, Any]] = Field({})
     """Parameters on single data sets, in place of those of the entry: a table for each data set, by
-    its name.
-    """
+    its name."""
 
     @property
     def key(self) -> str:
@@ -240,24 +230,20 @@ class OutputsSpec(Model):
     """Folder of the results. By default `results/NAME`, of the sweep's name."""
     banks: PathText | None = None
     """Folder or URL of stored Gram matrices. By default `banks` in the folder of the results;
-    beside that folder, where sweeps share it, if banks are kept.
-    """
+    beside that folder, where sweeps share it, if banks are kept."""
     keep_banks: bool = False
     """Keep stored Gram matrices for further runs. Otherwise each bank is deleted when its runs are
-    recorded.
-    """
+    recorded."""
     predictions: bool | None = None
     """Keep decision values of test and unlabelled points. By default a sweep does whose runs times
-    rows are a million at most.
-    """
+    rows are a million at most."""
     coefficients: bool = False
     """Keep expansion coefficients of the decision function."""
     weights: bool = True
     """Keep kernel weights."""
     figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = ()
     """Figures to draw: decision boundaries of every method on the first split, for data of two
-    features.
-    """
+    features."""
 
 
 class SweepSpec(Model):
@@ -271,19 +257,16 @@ class SweepSpec(Model):
     """Seed of all random draws."""
     tol: Positive | None = None
     """Relative duality gap at which methods stop that have no `tol` of their own. By default every
-    method's own.
-    """
+    method's own."""
     execution: Literal["shared", "isolated", "path"] = "shared"
     """Order of the runs: all runs on a bank advance together and share its passes; or one at a
     time, alone on this machine, for times that can be compared; or together, each started from the
-    solution at the next stronger regularisation.
-    """
+    solution at the next stronger regularisation."""
     memory: str | None = None
     """Memory that each worker may use, such as `"2GiB"`."""
     wall_time: str | None = None
     """Time after which a call of `mkldist sweep` stops, such as `"90m"` or `"2h"`; the same command
-    resumes.
-    """
+    resumes."""
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
     """Data sets, as `[[datasets]]` entries."""
     preprocessing: PreprocessingSpec = PreprocessingSpec()
