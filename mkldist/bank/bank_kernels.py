@@ -23,11 +23,10 @@ from mkldist.kernel_functions.bases import (
 )
 from mkldist.kernel_functions.definition import RELATIVE, Takes, kernel_words
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
-from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import default_family, kernel_list
 from mkldist.kernels.gaps import Presence
-from mkldist.kernels.kernel_list import KernelList
+from mkldist.kernels.kernel_list import KernelList, first_drawn
 from mkldist.spec.banks import DEFAULT, PRECOMPUTED, KernelChoice, KernelSpec
 from mkldist.spec.datasets import PreprocessingSpec
 

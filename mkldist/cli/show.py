@@ -56,7 +56,7 @@ def method_card(method: Method) -> Iterator[str]:
 
 
 def _parameter(name: str, field: FieldInfo, *, marked: bool) -> Iterator[str]:
-    from mkldist.solvers.targets import choices
+    from mkldist.solvers.base import choices
 
     head = f"  {'*' if marked else ' '} {name} = {_default(field)}"
     text, words = field.description or "", choices(field.annotation)
@@ -99,7 +99,7 @@ def _entry(name: str, text: str) -> Iterator[str]:
 def _learnt_labels(params: type[SolverParams]) -> str:
     """Return the kinds of labels that a method learns, with the losses for each."""
     from mkldist.core.arrays import LEARNT
-    from mkldist.solvers.targets import losses_by_target
+    from mkldist.solvers.base import losses_by_target
 
     parts = []
     for target, losses in losses_by_target(params).items():

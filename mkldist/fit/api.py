@@ -34,9 +34,8 @@ from mkldist.fit.inputs import (
 from mkldist.fit.problem import functions_of, problem_on
 from mkldist.methods.registry import METHODS
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Method, Solution
+from mkldist.solvers.base import Method, Solution, most_points
 from mkldist.solvers.lockstep import Job, JobTimes, drive
-from mkldist.solvers.most_points import most_points
 from mkldist.solvers.progress import SAMPLED, Clock, StopReason
 from mkldist.solvers.solver_params import SolverParams, check_effect, validate
 

@@ -66,11 +66,11 @@ from mkldist.fit.inputs import (
     whole_number,
 )
 from mkldist.kernel_functions.bases import is_sparse
+from mkldist.kernels.evaluate import check_custom, check_points
 from mkldist.kernels.families import kernel_choice
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel, Precomputed
-from mkldist.kernels.point_checks import check_custom, check_points
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
 
 if TYPE_CHECKING:
@@ -881,9 +881,9 @@ class KernelBank:
         return self.view.n_points
 
     @cached_property
-    def graph_arrays(self) -> KeptArrays:
+    def graph_arrays(self) -> ArrayCache:
         """What methods on a graph compute of kernels and graphs alone, up to 256 MiB."""
-        return KeptArrays(kept_arrays_bytes(None))
+        return ArrayCache(kept_arrays_bytes(None))
 
     @property
     def has_rounded_factors(self) -> bool:

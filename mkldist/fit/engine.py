@@ -38,7 +38,7 @@ from mkldist.fit.problem import (
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
-from mkldist.solvers.base import KeptArrays, Method, Solution
+from mkldist.solvers.base import ArrayCache, Method, Solution
 from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_timed
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
@@ -174,11 +174,11 @@ class _Batch:
     states: States | None
     on_factors: bool
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
-    shared: KeptArrays = field(init=False)
+    shared: ArrayCache = field(init=False)
     groups: Ints | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.shared = KeptArrays(kept_arrays_bytes(self.memory_limit))
+        self.shared = ArrayCache(kept_arrays_bytes(self.memory_limit))
         self.solved = {run_id: {} for run_id in self.subproblems}
         self.groups = self.inputs.groups
 

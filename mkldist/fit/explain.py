@@ -63,8 +63,8 @@ from mkldist.results.schema import (
     metric_of,
 )
 from mkldist.scores import multiclass_scores, regression_scores, two_class_scores
+from mkldist.solvers.base import learns_unlabelled
 from mkldist.solvers.solver_params import plain_settings, validate
-from mkldist.solvers.targets import learns_unlabelled
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.checks import given_path
 

@@ -20,9 +20,8 @@ from mkldist.data.texts import TextColumns
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.solvers.base import Method
+from mkldist.solvers.base import Method, learns_unlabelled, losses_by_target
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
-from mkldist.solvers.targets import learns_unlabelled, losses_by_target
 
 FEW = 20  # whole numbers: as many may be classes
 SHOWN = 5  # distinct labels, columns or rows in a message

@@ -36,9 +36,8 @@ from mkldist.kernels.graph import graph_laplacian
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.solvers.base import KeptArrays, Method, Problem, Solution
+from mkldist.solvers.base import ArrayCache, Method, Problem, Solution, learns_unlabelled
 from mkldist.solvers.lockstep import JobTimes
-from mkldist.solvers.targets import learns_unlabelled
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec
@@ -56,7 +55,7 @@ def problem_on(
     groups: Ints | None = None,
     start: object = None,
     spare_bytes: int | None = None,
-    shared: KeptArrays | None = None,
+    shared: ArrayCache | None = None,
 ) -> Problem:
     """Return the problem of a method on a view of a bank, without what the method does not take.
 

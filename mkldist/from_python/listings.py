@@ -37,7 +37,7 @@ def list_methods() -> pd.DataFrame:
     import pandas as pd
 
     from mkldist.methods.registry import METHODS
-    from mkldist.solvers.targets import losses_by_target
+    from mkldist.solvers.base import losses_by_target
 
     rows = {
         name: {

@@ -220,10 +220,7 @@ def mirror(square: Floats) -> None:
 def inverse_lengths(diagonals: Floats) -> Floats:
     """Return ``1 / sqrt(k(x, x))``, or 0 where rounding or x make ``k(x, x)`` not positive.
 
-    Parameters
-    ----------
-    diagonals : float64 array
-        Values ``k(x, x)``, of any shape.
+    Cosines divide by these lengths of points in the feature space of a kernel.
     """
     lengths = np.sqrt(np.maximum(diagonals, 0.0))
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)

@@ -174,24 +174,12 @@ Argument = float | int | str | bool
 
 @dataclass(frozen=True)
 class CustomFunction:
-    """A function of the user.
+    """A function of the user."""
 
-    Parameters
-    ----------
-    label : str
-        Its name in results.
-    call : callable
-        The function.
-    identity : str
-        Hash of its content.
-    imported_as : str
-        The name that it was imported by; empty for a function that was at hand.
-    """
-
-    label: str
+    label: str  # its name in results
     call: Callable[..., Any]
-    identity: str
-    imported_as: str = ""
+    identity: str  # hash of its content
+    imported_as: str = ""  # the name that it was imported by; empty for a function that was at hand
 
     @property
     def reference(self) -> str:
@@ -218,10 +206,7 @@ class CustomFunction:
     def named(cls, reference: str, where: str) -> CustomFunction:
         """Import a function by ``"package.module:function"`` or the name of an entry point.
 
-        Raises
-        ------
-        mkldist.errors.SpecError
-            If it cannot be imported or called.
+        A SpecError tells of one that cannot be imported or called.
         """
         module, _, attribute = reference.partition(":")
         version = ""
@@ -248,18 +233,10 @@ class CustomFunction:
 
 @dataclass(frozen=True)
 class CustomKernel:
-    """A function of the user with its parameters.
-
-    Parameters
-    ----------
-    function : CustomFunction
-        The function.
-    arguments : tuple of (str, value)
-        Its parameters by name.
-    """
+    """A function of the user with its parameters."""
 
     function: CustomFunction
-    arguments: tuple[tuple[str, Argument], ...] = ()
+    arguments: tuple[tuple[str, Argument], ...] = ()  # its parameters by name
 
     @property
     def identity(self) -> str:

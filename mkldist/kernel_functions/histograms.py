@@ -93,18 +93,10 @@ INTERSECTION = KernelFunction(
 def _share_in_common(
     common: Floats, rows: Floats, columns: Floats, out: Floats, *, symmetric: bool
 ) -> None:
-    """Write ``common / (rows + columns - common)`` to `out`; 1 for two points of nothing.
+    """Write ``common / (rows + columns - common)`` to `out` (r, c); 1 for two points of nothing.
 
-    Parameters
-    ----------
-    common : (r, c) float64
-        What two points have in common.
-    rows, columns : (r,) and (c,) float64
-        What each point has.
-    out : (r, c) float64
-        The shares.
-    symmetric : bool
-        True if rows and columns are the same points, whose share with themselves is 1.
+    `common` (r, c) is what two points have in common, `rows` and `columns` what each has.  Where
+    they are the same points, `symmetric`, the share of each with itself is 1.
     """
     np.add.outer(rows, columns, out=out)
     out -= common

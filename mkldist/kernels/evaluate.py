@@ -1,4 +1,4 @@
-"""Values of many kernels at once, feature subset by feature subset.
+"""Values of many kernels at once, feature subset by feature subset, and checks of their points.
 
 The bases of a subset (inner products, distances) are computed once.  Each kernel of the subset then
 takes one or two passes over a base.
@@ -6,17 +6,22 @@ takes one or two passes over a base.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, may_overflow
-from mkldist.errors import DataError
+from mkldist.core.wording import FROM_ZERO, RowLabels
+from mkldist.errors import DataError, SpecError
 from mkldist.kernel_functions.bases import Tile, inverse_lengths, is_sparse
+from mkldist.kernel_functions.custom import CHECKED_POINTS, CUSTOM_CODE
 from mkldist.kernel_functions.definition import Takes, kernel_words
+from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.gaps import gaps_of, without_gaps, zero_gaps
 from mkldist.kernels.kernel_list import KernelList
+from mkldist.spec.banks import BankSpec
 
 MANY = 4096  # points whose features are copied at once
 
@@ -99,17 +104,7 @@ def _on_features(points: Any, columns: npt.NDArray[np.int32]) -> Any:
 
 
 def diagonals(kernels: KernelList, points: Floats, *, cosine: bool = False) -> Floats:
-    """Return ``k_m(x, x)`` of M kernels and n points, (M, n).
-
-    Parameters
-    ----------
-    kernels : KernelList
-        M kernels.
-    points : (n, d) float64
-        Points.
-    cosine : bool
-        Divide by ``k(x, x)``; zeros stay zero.
-    """
+    """Return ``k_m(x, x)`` of M kernels and n points, (M, n); of cosine kernels ones and zeros."""
     out = np.ones((len(kernels), len(points)))
     parts = [slice(start, start + MANY) for start in range(0, len(points), MANY)]
     for run in kernels.runs():
@@ -148,3 +143,68 @@ def _check_not_negative(label: str, tile: Tile) -> None:
     least = min((float(side.min()) for side in (tile.left, tile.right) if side.size), default=0.0)
     if least < 0.0:
         raise DataError(kernel_words(label), f"a feature of {least:g}", Takes.NON_NEGATIVE.value)
+
+
+_RESTRICTED = [f.code for f in FUNCTIONS.values() if f.takes is Takes.NON_NEGATIVE]
+UNSCALED = 'Leave the features as they are, scale = "none", or use another kernel function'
+
+
+def check_points(
+    kernels: KernelList,
+    points: Floats,
+    names: Sequence[str] | None,
+    where: str,
+    row_labels: RowLabels = FROM_ZERO,
+) -> None:
+    """Raise DataError for the first negative value where a kernel function takes none.
+
+    `points` (n, d) may have missing values; `where` says in words where they come from.
+    """
+    restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
+    if not len(restricted):
+        return
+    columns = np.unique(kernels.select(restricted).subset_indices)
+    negative = points[:, columns] < 0.0
+    if not negative.any():
+        return
+    row, place = np.argwhere(negative)[0].tolist()
+    column = int(columns[place])
+    seen_by = [m for m in restricted.tolist() if column in kernels.features_of(m)]
+    function = kernels.function_of(seen_by[0])
+    name = f"x{column}" if names is None else repr(names[column])
+    raise DataError(
+        where,
+        f"{points[row, column]:g} in {row_labels.of(row)}, column {name}, "
+        f"for {kernel_words(function.label)}",
+        function.takes.value,
+        UNSCALED,
+    )
+
+
+def check_custom(kernels: KernelList, points: Floats) -> None:
+    """Call every function of the user on a hundred points as kernels see them, in equal steps.
+
+    So a GramError tells at once of a function that fails, or returns what is no kernel.
+    """
+    own = np.flatnonzero(kernels.function == CUSTOM_CODE)
+    some = points[:: max(1, points.shape[0] // CHECKED_POINTS)][:CHECKED_POINTS]
+    for m in own.tolist():
+        evaluate(kernels.select([m]), some, some)
+
+
+def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:
+    """Raise SpecError if kernel functions of a bank take no scaled features.
+
+    A `scale` of ``[preprocessing]`` makes some values negative unless it is ``"none"`` or
+    ``"tfidf"``.
+    """
+    restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
+    if not len(restricted) or scale in ("none", "tfidf"):
+        return
+    label = kernels.function_of(int(restricted[0])).label
+    raise SpecError(
+        f"banks.{bank.label}",
+        f'{kernel_words(label)} of features that scale = "{scale}" makes negative',
+        "features of at least 0",
+        'Set scale = "none" under [preprocessing]',
+    )

@@ -54,30 +54,14 @@ SHOWN = 8
 
 @dataclass(frozen=True)
 class FeatureSubsets:
-    """S feature subsets that one word of a sweep file stands for.
+    """S feature subsets that one word of a sweep file stands for."""
 
-    Parameters
-    ----------
-    rank : int
-        Place of the word among the kinds of words: all, each, named, random.
-    key : str
-        Distinguishes words of the same rank.
-    indptr : (S + 1,) int64
-        Subset s is ``indices[indptr[s]:indptr[s + 1]]``.
-    indices : (nnz,) int32
-        Columns of the feature matrix.
-    label : str or None
-        Name of a single subset in the names of kernels.
-    random : bool
-        True if the subsets are random.
-    """
-
-    rank: int
-    key: str
-    indptr: npt.NDArray[np.int64]
-    indices: npt.NDArray[np.int32]
-    label: str | None = None
-    random: bool = False
+    rank: int  # place of the word among the kinds of words: all, each, named, random
+    key: str  # distinguishes words of the same rank
+    indptr: npt.NDArray[np.int64]  # (S + 1,), subset s is ``indices[indptr[s]:indptr[s + 1]]``
+    indices: npt.NDArray[np.int32]  # (nnz,), columns of the feature matrix
+    label: str | None = None  # name of a single subset in the names of kernels
+    random: bool = False  # True if the subsets are random
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -94,38 +78,19 @@ class FeatureSubsets:
 
 @dataclass(frozen=True)
 class SubsetWords:
-    """The features and groups of a data set, by which words for feature sets are resolved.
+    """The features and groups of a data set, by which words for feature sets are resolved."""
 
-    Parameters
-    ----------
-    n_features : int
-        Number d of features.
-    names : tuple of str
-        d names.
-    groups : mapping of str to tuple of int
-        Column indices of the named groups.
-    seed : int
-        Seed of random subsets.
-    views : tuple of str
-        The groups that are views.
-    """
-
-    n_features: int
+    n_features: int  # d, number of features
     names: tuple[str, ...]
-    groups: Mapping[str, tuple[int, ...]]
-    seed: int
-    views: tuple[str, ...] = ()
+    groups: Mapping[str, tuple[int, ...]]  # column indices of the named groups
+    seed: int  # seed of random subsets
+    views: tuple[str, ...] = ()  # the groups that are views
 
     def feature_sets(self, entry: KernelSpec, place: str) -> list[str | RandomSubsets]:
         """Return the words for feature sets of an entry, from nested lists, without repeats.
 
         ``"views"`` and ``"groups"`` stand for the name of each view and of each other group, unless
         a group or a feature is called so.
-
-        Raises
-        ------
-        SpecError
-            If there are no views or groups.
         """
         flat: dict[str | RandomSubsets, None] = {}
         given = entry.features
@@ -158,11 +123,8 @@ class SubsetWords:
     def resolve(self, features: str | RandomSubsets, place: str) -> FeatureSubsets:
         """Return the subsets that a word stands for.
 
-        Raises
-        ------
-        SpecError
-            For an unknown word, an empty group, random subsets of more than d features, or more of
-            them than memory holds.
+        A SpecError tells of an unknown word, an empty group, random subsets of more than d
+        features, or more of them than memory holds.
         """
         d = self.n_features
         if isinstance(features, RandomSubsets):
@@ -224,23 +186,14 @@ PAIR_BYTES = 160  # of two numbers of Python in a tuple, and of an array of both
 
 @dataclass(frozen=True)
 class Templates:
-    """P kernels on every subset.
-
-    Parameters
-    ----------
-    code : int
-        Code of their function.
-    first : (P,) or (S, 1) float64
-        First parameters on every subset, or one random parameter for each of S subsets.
-    second : (P,) float64
-        Second parameters.
-    spread : (S, 1) float64, optional
-        Spread of each of S subsets, of which the first parameters are multiples.
-    """
+    """P kernels on every subset."""
 
     code: int
+    # (P,) or (S, 1), first parameters on every subset, or one random parameter for each of S
+    # subsets
     first: Floats
-    second: Floats
+    second: Floats  # (P,), second parameters
+    # (S, 1), spread of each of S subsets, of which the first parameters are multiples
     spread: Floats | None = None
 
     def on(self, n_subsets: int) -> Floats:
@@ -257,15 +210,7 @@ class Templates:
 
 
 def check_entry(entry: KernelSpec, place: str) -> None:
-    """Raise SpecError for parameters that an entry's function does not take, or for missing ones.
-
-    Parameters
-    ----------
-    entry : KernelSpec
-        The entry.
-    place : str
-        Words for its place.
-    """
+    """Raise SpecError for parameters that an entry's function does not take, or missing ones."""
     function = FUNCTIONS.get(entry.function) if isinstance(entry.function, str) else None
     keys = ["parameters"] if function is None else function.keys
     words = kernel_words(entry.label)
@@ -292,28 +237,10 @@ def templates(
     custom: list[CustomKernel],
     deviations: Callable[[], Floats],
 ) -> Templates:
-    """Return the kernels that an entry puts on each of the subsets.
+    """Return the kernels that an entry, which is checked, puts on each of the subsets.
 
-    Parameters
-    ----------
-    entry : KernelSpec
-        The entry, checked.
-    subsets : FeatureSubsets
-        The subsets.
-    place : str
-        Words for the place of the entry.
-    seed : (int, int)
-        Seed of the sweep and number of the entry, for random widths.
-    custom : list of CustomKernel
-        Functions of the user so far; those of the entry are added.
-    deviations : callable
-        Returns the standard deviations of the features, (d,), for relative widths.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For parameters out of range, more of them than memory holds, and for a function of the user
-        that cannot be called.
+    `seed` is that of the sweep and the number of the entry, for random widths; functions of the
+    user are added to `custom`; `deviations` returns the features' standard deviations, (d,).
     """
     if not isinstance(entry.function, str) or entry.function not in FUNCTIONS:
         return _of_user(entry, place, custom)

@@ -24,18 +24,10 @@ PRODUCT_ENTRIES = 2**22  # of subsets by points, counted at once
 
 @dataclass(frozen=True, eq=False)
 class Presence:
-    """Which of n points have all features of which of M kernels.
+    """Which of n points have all features of which of M kernels."""
 
-    Parameters
-    ----------
-    patterns : (P, n) bool
-        Distinct rows, True where a point has all features.
-    of_kernel : (M,) intp
-        The row of each kernel.
-    """
-
-    patterns: Bools
-    of_kernel: Ints
+    patterns: Bools  # (P, n), distinct rows, True where a point has all features
+    of_kernel: Ints  # (M,), the row of each kernel
 
     @classmethod
     def of(cls, kernels: KernelList, points: Floats) -> Presence | None:
@@ -51,12 +43,7 @@ class Presence:
     def joined(cls, parts: list[tuple[Presence | None, int]], n_points: int) -> Presence | None:
         """Return the presence of several lists of kernels, one after the other; None if complete.
 
-        Parameters
-        ----------
-        parts : list of (Presence or None, int)
-            Presence and number of kernels of each list.
-        n_points : int
-            Number of points n.
+        `parts` are the presence and the number of kernels of each list.
         """
         if all(presence is None for presence, _ in parts):
             return None
@@ -117,17 +104,7 @@ def without_gaps(points: Floats) -> Floats:
 def zero_gaps(
     kernels: KernelList, rows: Floats, cols: Floats, values: npt.NDArray[np.floating]
 ) -> None:
-    """Set kernel values of points that lack features to zero, in place.
-
-    Parameters
-    ----------
-    kernels : KernelList
-        M kernels.
-    rows, cols : (r, d), (c, d) float64
-        Points, with NaN where they lack a feature.
-    values : (M, r, c) float array
-        Values of the kernels on the points without gaps.
-    """
+    """Set kernel values (M, r, c) of points that lack features, NaN there, to zero, in place."""
     of_rows = Presence.of(kernels, rows)
     of_cols = of_rows if rows is cols else Presence.of(kernels, cols)
     for m in range(len(kernels)):

@@ -49,8 +49,7 @@ from pydantic import ValidationError
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.errors import DataError
-from mkldist.kernels.affine_distance import affine_distances
-from mkldist.kernels.tangent_distance import AFFINE, two_sided_distances
+from mkldist.kernels.image_distances import AFFINE, affine_distances, two_sided_distances
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.load import most_telling, spec_error
 
@@ -111,26 +110,10 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
 
 
 def graph_laplacians(x: Any, specs: Sequence[GraphSpec]) -> list[scipy.sparse.csr_array]:
-    """Return the Laplacians of several graphs of the same points.
+    """Return the Laplacians of several graphs of the same points, as :func:`graph_laplacian` does.
 
     Graphs that differ in the number of neighbours, in weights or in the Laplacian share one search
     of neighbours, that of the largest number.
-
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points, as for :func:`graph_laplacian`.
-    specs : sequence of GraphSpec
-        The graphs.
-
-    Returns
-    -------
-    list of (n, n) csr_array of float64
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        As in :func:`graph_laplacian`.
     """
     points = as_points(x)
     widest: dict[tuple[Any, ...], GraphSpec] = {}
@@ -160,20 +143,7 @@ def _laplacian(weights: scipy.sparse.csr_array, spec: GraphSpec) -> scipy.sparse
 
 
 def adjacency(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
-    """Return the weights of the edges, (n, n), symmetric with a zero diagonal.
-
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points.
-    spec : GraphSpec
-        The graph.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        As in :func:`graph_laplacian`.
-    """
+    """Return the weights of the edges, (n, n), symmetric with a zero diagonal."""
     return _edges(*_neighbours(as_points(x), spec), spec)
 
 
@@ -193,22 +163,7 @@ def _edges(
 
 
 def as_points(x: Any) -> Any:
-    """Return points as a float64 array or as a csr_array in canonical form.
-
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points.
-
-    Returns
-    -------
-    (n, d) float64 array or csr_array
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If they are not a matrix of finite numbers.
-    """
+    """Return points, finite numbers, as a float64 array or as a csr_array in canonical form."""
     try:
         if _is_sparse(x):
             points: Any = scipy.sparse.csr_array(x, dtype=np.float64, copy=True)

@@ -1,6 +1,8 @@
 """A list of kernels as arrays, so that a million kernels take tens of megabytes and pickle fast.
 
 :meth:`KernelList.describe` gives each kernel as plain words and numbers, for results and models.
+:func:`first_drawn` takes the first kernels of lists in a random order, so that smaller banks lie
+within larger ones.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Array
 from mkldist.core.identity import array_id, content_id
+from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.radial import ADDITIVE
@@ -170,18 +173,8 @@ class KernelList:
     ) -> dict[str, str | dict[str, Argument] | list[str] | None]:
         """Return one kernel as plain words and numbers, which JSON can hold.
 
-        Parameters
-        ----------
-        kernel : int
-            Index of the kernel.
-        feature_names : sequence of str, optional
-            d names; default ``x0``, ``x1`` and so on.
-
-        Returns
-        -------
-        dict
-            ``function``, its name; ``parameters`` by name; ``features``, the names of its features;
-            and ``group``, the name of the subset if it has one.
+        These are ``function``, its name; ``parameters`` by name; ``features``, their names, by
+        default ``x0``, ``x1`` and so on; and ``group``, the name of the subset if it has one.
         """
         columns = self.features_of(kernel).tolist()
         return {
@@ -246,11 +239,6 @@ class KernelList:
 
         A subset of more than three features without a label appears as ``12 features #7`` if it is
         subset 7.  Repetitions of a name end in ``~2``, ``~3`` and so on.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            d names; default ``x0``, ``x1`` and so on.
         """
         places = self.subset_names(feature_names)
         heads: dict[tuple[int, float, float], str] = {}
@@ -270,13 +258,7 @@ class KernelList:
         return names
 
     def subset_names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Return the name of every feature subset, as it stands in the names of kernels.
-
-        Parameters
-        ----------
-        feature_names : sequence of str, optional
-            d names; default ``x0``, ``x1`` and so on.
-        """
+        """Return the name of every feature subset, as it stands in the names of kernels."""
         return [self._place(s, feature_names) for s in range(len(self.subset_indptr) - 1)]
 
     def _columns(self, subset: int) -> npt.NDArray[np.int32]:
@@ -321,3 +303,60 @@ def _unique(name: str, seen: Counter[str]) -> str:
         candidate = f"{name}~{seen[name]}"
     seen[candidate] += 1
     return candidate
+
+
+ORDER_STREAM = 3  # after the streams of feature subsets
+
+
+def first_drawn(
+    lists: Sequence[KernelList | None], size: int, seed: int, place: str
+) -> list[KernelList | None]:
+    """Return the first kernels of lists in an order that the seed determines; None for no kernels.
+
+    One order mixes the kernels of all lists: of features, of texts.  In each list, those of a
+    larger size begin with those of a smaller one, and with the same names.  A SpecError, at the
+    bank's `place` in the sweep file, tells of fewer kernels.
+    """
+    counts = [0 if kernels is None else len(kernels) for kernels in lists]
+    total = sum(counts)
+    if size > total:
+        raise SpecError(
+            f"{place}.n_kernels",
+            f"{size}",
+            f"at most {total}, all kernels that the bank lists",
+            "Lower it, or list more: features = {count = ...} draws as many feature subsets as "
+            "are asked for, each with every value of the parameters",
+        )
+    order = np.random.default_rng([seed, ORDER_STREAM]).permutation(total)[:size]
+    found: list[KernelList | None] = []
+    start = 0
+    for kernels, count in zip(lists, counts, strict=True):
+        own = order[(order >= start) & (order < start + count)] - start
+        start += count
+        if kernels is None or not len(own):
+            found.append(None)
+        else:
+            found.append(_numbered_by_use(kernels.select(own)))
+    return found
+
+
+def _numbered_by_use(kernels: KernelList) -> KernelList:
+    """Return the same kernels, their feature subsets numbered as they first occur.
+
+    The names of kernels hold these numbers, which therefore must not depend on later kernels.
+    """
+    _, first = np.unique(kernels.subset, return_index=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    sizes = np.diff(kernels.subset_indptr)
+    starts = kernels.subset_indptr[:-1]
+    indptr = np.concatenate([[0], np.cumsum(sizes[order])])
+    places = np.repeat(starts[order] - indptr[:-1], sizes[order]) + np.arange(indptr[-1])
+    return replace(
+        kernels,
+        subset=rank[kernels.subset],
+        subset_indptr=indptr,
+        subset_indices=kernels.subset_indices[places],
+        subset_labels={int(rank[old]): label for old, label in kernels.subset_labels.items()},
+    )

@@ -41,7 +41,7 @@ from pydantic import Field
 from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.identity import array_id
 from mkldist.core.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
-from mkldist.solvers.base import KeptArrays, Problem
+from mkldist.solvers.base import ArrayCache, Problem
 from mkldist.solvers.solver_params import SolverParams
 
 EPS = float(np.finfo(np.float64).eps)
@@ -80,7 +80,7 @@ class Deformation:
     labelled: Ints  # (l,) the labelled points
     # keeps what depends on kernels, graph and weights alone, for solvers of other labels and of
     # other weights
-    kept: KeptArrays | None = None
+    kept: ArrayCache | None = None
 
     @classmethod
     def of(cls, problem: Problem, params: ManifoldParams) -> Deformation:
@@ -189,7 +189,7 @@ class Deformation:
         if self.gamma_i == 0.0:
             return DeformedKernel(self, K, None, None)
         weights = (self.gamma_a, self.gamma_i)
-        kept = KeptArrays(0) if self.kept is None else self.kept
+        kept = ArrayCache(0) if self.kept is None else self.kept
         kernel = "" if self.kept is None else array_id(K)
         graph = "" if self.kept is None else self.graph_id
         F = kept.get(("factor", kernel), lambda: pivoted_factor(K))

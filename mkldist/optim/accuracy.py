@@ -39,16 +39,9 @@ Number = TypeVar("Number", float, Floats)
 
 
 def form_rounding(form: Number, energy: Number, n_points: int) -> Number:
-    """Return the most that rounding may have changed in quadratic forms.
+    """Return the most that rounding may have changed in quadratic forms ``v'K v`` as computed.
 
-    Parameters
-    ----------
-    form : float or array
-        ``v'K v`` as computed.
-    energy : float or array
-        ``sum_i K_ii v_i^2``, or an upper bound of it.
-    n_points : int
-        Number n of points.
+    `energy` is ``sum_i K_ii v_i^2``, or an upper bound of it.
     """
     additions = n_points**2 / (2.0 * ADDED_AT_ONCE)
     return EPS * (math.sqrt(n_points) * energy + (LAST_PLACES + 0.5 * additions) * abs(form))

@@ -54,13 +54,7 @@ class _Factor(NamedTuple):
 
 @dataclass(eq=False)
 class FreeSystem:
-    """Newton directions on free sets that shrink.
-
-    Parameters
-    ----------
-    K : (n, n) float64
-        Symmetric positive semi-definite matrix.
-    """
+    """Newton directions on free sets that shrink, of a positive semi-definite matrix `K` (n, n)."""
 
     K: Floats
     _factor: _Factor | None = None
@@ -70,14 +64,8 @@ class FreeSystem:
     def direction(self, free: Ints, residual: Floats) -> Floats | None:
         """Return the direction (s,) on some variables, which sums to zero.
 
-        None is returned where K is not positive definite on them up to rounding.
-
-        Parameters
-        ----------
-        free : (s,) intp
-            The free variables, ascending, at least two; some of those of the call before.
-        residual : (s,) float64
-            Gradient on them.
+        `free` (s,) are at least two, ascending, some of those of the call before; `residual` (s,)
+        is the gradient there.  None where K is not positive definite on them up to rounding.
         """
         if len(free) < MANY_ROWS:
             self._factor = None
@@ -91,17 +79,8 @@ class FreeSystem:
     def renew(self, direction: Floats, change: Floats, residual: Floats) -> bool:
         """Return True if the last direction is not accurate, and forget the factor it came from.
 
-        The error of a direction is compared with that of the first one by the factor, which is as
-        accurate as rounding permits.
-
-        Parameters
-        ----------
-        direction : (s,) float64
-            The direction.
-        change : (s,) float64
-            Its product with K, on the free variables.
-        residual : (s,) float64
-            Gradient on them.
+        Its error is compared with that of the first direction by the factor, which is as accurate
+        as rounding permits.  `change` is its product with K on the free variables, all (s,).
         """
         if self._factor is None:
             return False
@@ -186,16 +165,8 @@ def _solved(matrix: Floats, rights: Floats) -> Floats | None:
 def solve_by_loops(system: Floats) -> bool:
     """Solve a symmetric positive definite system by Cholesky's factorisation ``R'R``, in place.
 
-    Parameters
-    ----------
-    system : (s, s + k) float64
-        The matrix, whose upper triangle is overwritten by R, and right sides, which are
-        overwritten by the solutions.
-
-    Returns
-    -------
-    bool
-        False if a pivot is not positive: the matrix is not positive definite up to rounding.
+    `system` (s, s + k) is the matrix, whose upper triangle is overwritten by R, and right sides,
+    which are overwritten by the solutions.  Returns False where a pivot is not positive.
     """
     s, width = system.shape
     for k in range(s):
@@ -236,21 +207,8 @@ def pair_updates(
 
     An update moves beta from j to i, of which i has the largest slack and j promises the largest
     gain to second order.  The curvature along e_i - e_j has a floor against rounding.
-
-    Parameters
-    ----------
-    K : (n, n) float64
-        Symmetric positive semi-definite matrix, C-contiguous.
-    diagonal : (n,) float64
-        Its diagonal.
-    beta, slack : (n,) float64
-        A feasible point and the gradient there; both are overwritten.
-    lower, upper : (n,) float64
-        Bounds; may be infinite.
-    violation : float
-        Largest difference of slacks at which to stop.
-    max_iter : int
-        Limit on updates.
+    `K` (n, n) is C-contiguous; bounds (n,) may be infinite; `violation` is the difference of slacks
+    at which to stop.
     """
     n = len(beta)
     for step in range(max_iter):
@@ -289,15 +247,8 @@ def newton_steps(
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
-    A step solves a Newton system on the free set (:mod:`.free_system`); the exact line search makes
-    it an ascent whatever the ridge of the system.
-
-    Parameters
-    ----------
-    K, beta, slack, lower, upper
-        As for :func:`pair_updates`; `beta` and `slack` are overwritten.
-    limit : int
-        Limit on steps.
+    A step solves a Newton system on the free set (:class:`FreeSystem`); the exact line search makes
+    it an ascent whatever the ridge of the system.  `beta` and `slack` (n,) are overwritten.
     """
     system = FreeSystem(K)
     for step in range(limit):
@@ -380,18 +331,8 @@ def block_ascent(
 ) -> tuple[int, int]:
     """Improve `beta` and ``slack = linear - K beta`` in place; return pair updates, Newton steps.
 
-    Parameters
-    ----------
-    K : SymmetricOperator
-        The matrix.
-    beta, slack : (n,) float64
-        A feasible point and the gradient there; both are overwritten.
-    lower, upper : (n,) float64
-        Bounds; may be infinite.
-    violation : float
-        Largest difference of slacks at which to stop.
-    enough : callable
-        Takes beta and slack, and returns True if the point will do.
+    `beta` (n,) is feasible; `violation` is the difference of slacks at which to stop; `enough`
+    takes beta and slack, and returns True if the point will do.
     """
     updates = steps = 0
     diagonal = K.diagonal

@@ -40,29 +40,11 @@ def nearest_below(
 def project_onto_level_set(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats, Floats, bool]:
-    """Project `centre` onto ``{p in simplex : payoff p <= level}``.
+    """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, payoff (J, M).
 
-    Parameters
-    ----------
-    payoff : (J, M) float64
-        Values of the cuts at the vertices of the simplex.
-    centre : (M,) float64
-        Point to project.
-    level : float
-        Level, at least the model's minimum.
-    slack : float
-        Violation of an active cut that may remain, in units of the payoff.
-    start : (J,) float64
-        Multipliers to start from, non-negative.
-
-    Returns
-    -------
-    point : (M,) float64
-        A point of the simplex.
-    multipliers : (J,) float64
-        Its multipliers.
-    reached : bool
-        True if ``payoff point <= level + slack``.
+    The level is at least the model's minimum, `slack` the violation of an active cut that may
+    remain, and `start` (J,) are multipliers to start from.  Returns a point of the simplex, its
+    multipliers, and True if ``payoff point <= level + slack``.
     """
     multipliers = start
     gradient, point = _dual(payoff, centre, level, multipliers)
@@ -215,13 +197,7 @@ LEVEL_SLACK = 1e-3  # violation of the level that may remain, of the distance of
 
 
 class CuttingPlanes:
-    """A bundle of cuts over the simplex of M variables.
-
-    Parameters
-    ----------
-    size : int
-        Number M of variables.
-    """
+    """A bundle of cuts over the simplex of M variables, `size`."""
 
     def __init__(self, size: int) -> None:
         self._rows: Floats = np.empty((16, size))
@@ -236,15 +212,7 @@ class CuttingPlanes:
         return self._rows[: self._n_cuts]
 
     def add(self, height: float, slopes: Floats) -> None:
-        """Add the cut ``height + slopes'p``.
-
-        Parameters
-        ----------
-        height : float
-            Constant term.
-        slopes : (M,) float64
-            Gradient.
-        """
+        """Add the cut ``height + slopes'p``, slopes (M,)."""
         if self._n_cuts == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
         np.add(slopes, height, out=self._rows[self._n_cuts])
@@ -252,13 +220,7 @@ class CuttingPlanes:
         self._multipliers = np.append(self._multipliers, 0.0)
 
     def widen(self, values: Floats) -> None:
-        """Add variables to the simplex.
-
-        Parameters
-        ----------
-        values : (J, K) float64
-            Values of the cuts at the vertices of the new variables.
-        """
+        """Add K variables to the simplex, at whose vertices the cuts have `values` (J, K)."""
         wider = np.empty((len(self._rows), self._rows.shape[1] + values.shape[1]))
         wider[: self._n_cuts] = np.concatenate([self.payoff, values], axis=1)
         self._rows = wider
@@ -270,37 +232,20 @@ class CuttingPlanes:
         return solution
 
     def level_step(self, centre: Floats, upper: float, lower: float) -> Floats:
-        """Return the next point of the Level method, the projection onto a level set.
+        """Return the next point of the Level method, the projection of `centre` onto a level set.
 
-        Where rounding keeps the projection from that level, it is the model's minimiser.
-
-        Parameters
-        ----------
-        centre : (M,) float64
-            Point to project.
-        upper, lower : float
-            Bounds of the function's minimum, the lower at most the model's minimum.
+        Where rounding keeps the projection from that level, it is the model's minimiser.  `upper`
+        and `lower` bound the function's minimum, the lower is at most the model's minimum.
         """
         level = LEVEL * upper + (1.0 - LEVEL) * lower
         point = self.project(centre, level, LEVEL_SLACK * (upper - lower))
         return self.minimum().columns if point is None else point
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
-        """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`.
+        """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`, (M,).
 
-        Parameters
-        ----------
-        centre : (M,) float64
-            Point to project.
-        level : float
-            Level, at least the model's minimum.
-        slack : float
-            Violation of the level that may remain.
-
-        Returns
-        -------
-        (M,) float64 or None
-            A point of the simplex, or None when the level set was not reached.
+        The level is at least the model's minimum, and may be violated by `slack`; None where it was
+        not reached.
         """
         point, self._multipliers = nearest_below(
             self.payoff, centre, level, slack, self._multipliers

@@ -23,27 +23,10 @@ def root_of_slope(
     end_slope: float | None = None,
     share: float = 0.1,
 ) -> float:
-    """Return a step at which the slope of a convex function has shrunk to a share of the first.
+    """Return a step in (0, reach] at which the slope of a convex function has shrunk to a share.
 
-    Parameters
-    ----------
-    slope_at : callable
-        Slope at a step; non-decreasing.
-    slope : float
-        Slope at step 0, negative.
-    reach : float
-        Largest admissible step.
-    first : float, optional
-        First trial, e.g. 1 for a Newton-like direction; by default the secant's root.
-    end_slope : float, optional
-        Slope at `reach` when known and positive.
-    share : float
-        Share of the first slope's size at which to stop.
-
-    Returns
-    -------
-    float
-        A step in (0, reach].
+    `slope_at` returns the slope at a step; `slope` < 0 is that at step 0, `end_slope` > 0 that at
+    `reach` where it is known; `first` is the first trial, by default the secant's root.
     """
     low, low_slope = 0.0, slope
     high, high_slope = reach, math.inf if end_slope is None else end_slope
@@ -75,12 +58,9 @@ _CURVATURE_SHARE = 1e-10  # of |s||c|: a pair of less curvature s'c is not used
 
 
 class LimitedMemory:
-    """Curvature of a smooth function, from the last steps and the changes of its gradient.
+    """Curvature of a smooth function, from its last `size` steps and the changes of its gradient.
 
-    Parameters
-    ----------
-    size : int
-        Number of steps remembered.
+    Directions: Nocedal & Wright, Alg. 7.4, on a face of the feasible set.
     """
 
     def __init__(self, size: int = 20) -> None:
@@ -99,19 +79,9 @@ class LimitedMemory:
         self._last = point.copy(), gradient.copy()
 
     def direction(self, gradient: Floats, free: Bools) -> Floats | None:
-        """Return ``-H gradient`` on the free coordinates, zero elsewhere.
+        """Return ``-H gradient`` on the `free` coordinates, zero elsewhere, all (M,).
 
-        Parameters
-        ----------
-        gradient : (M,) float64
-            Gradient at the current point.
-        free : (M,) bool
-            Coordinates that may move.
-
-        Returns
-        -------
-        (M,) float64 or None
-            A direction of descent; None when no remembered step has curvature there.
+        None where no step of the memory has curvature there.
         """
         usable = []
         for step, change in self._pairs:

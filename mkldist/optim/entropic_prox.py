@@ -20,39 +20,20 @@ _INNER = 1e-12  # least distance from the ends of (0, 1) at which a search for a
 
 @dataclass(frozen=True, eq=False)
 class EntropicProx:
-    """Minimisers of an entropic and a quadratic term.
+    """Minimisers of an entropic and a quadratic term."""
 
-    Parameters
-    ----------
-    points : (n,) float64
-        The minimisers.
-    gaps : (n,) float64
-        ``centres - points``, without the rounding of that difference.
-    slopes : (n,) float64
-        Derivatives of the points by their centres.
-    value : float
-        The entropic term, summed over the points by their weights.
-    """
-
-    points: Floats
-    gaps: Floats
-    slopes: Floats
-    value: float
+    points: Floats  # (n,), the minimisers
+    gaps: Floats  # (n,), ``centres - points``, without the rounding of that difference
+    slopes: Floats  # (n,), derivatives of the points by their centres
+    value: float  # the entropic term, summed over the points by their weights
 
 
 def entropic_prox(
     centres: Floats, gamma: float | Floats, weights: Floats | None = None
 ) -> EntropicProx:
-    """Minimise ``e(t) + gamma/2 (t - p)^2`` over ``0 <= t <= 1`` for each centre p.
+    """Minimise ``e(t) + gamma/2 (t - p)^2`` over ``0 <= t <= 1`` for each centre p, (n,).
 
-    Parameters
-    ----------
-    centres : (n,) float64
-        p.
-    gamma : float or (n,) float64
-        Factor of the quadratic term, positive.
-    weights : (n,) float64, optional
-        Weights of the points in the value; by default 1.
+    `gamma` > 0 is one or (n,); `weights` (n,) are those of the points in the value, by default 1.
     """
     points, gaps, slopes = np.empty((3, len(centres)))
     gammas, weights = _of_each(gamma, weights, len(centres))
@@ -69,23 +50,9 @@ def _of_each(gamma: float | Floats, weights: Floats | None, n: int) -> tuple[Flo
 def two_sided_entropic_prox(
     centres: Floats, gamma: float | Floats, width: float, weights: Floats | None = None
 ) -> EntropicProx:
-    """Minimise ``e(a) + e(b) + width (a + b) + gamma/2 (a - b - p)^2`` for each centre p.
+    """Minimise ``e(a) + e(b) + width (a + b) + gamma/2 (a - b - p)^2`` for each centre p, (n,).
 
-    Parameters
-    ----------
-    centres : (n,) float64
-        p.
-    gamma : float or (n,) float64
-        Factor of the quadratic term, positive.
-    width : float
-        Factor of the linear term, not negative.
-    weights : (n,) float64, optional
-        Weights of the points in the value; by default 1.
-
-    Returns
-    -------
-    EntropicProx
-        Points ``a - b``; the value holds the entropic and the linear term.
+    The points are ``a - b``, and the value holds the entropic and the linear term.
     """
     points, gaps, slopes = np.empty((3, len(centres)))
     gammas, weights = _of_each(gamma, weights, len(centres))

@@ -68,18 +68,9 @@ BLOCK_BYTES = 2**28  # of the rows of a factor for which there is no room
 class ThinProducts:
     """Products with thin factors G (n, r).
 
-    Parameters
-    ----------
-    device : Device, optional
-        What multiplies; by default the processor, by numpy.
-    room : int, optional
-        Bytes of factors that the device may keep; by default half of those that it has free, or
-        none if it is the processor.
-
-    Attributes
-    ----------
-    taken : int
-        Bytes of factors that the device took from the host.
+    A `device` multiplies, by default the processor by numpy.  It may keep `room` bytes of factors,
+    by default half of those that it has free; none if it is the processor.  `taken` are the bytes
+    of factors that it took from the host.
     """
 
     def __init__(self, device: Device | None = None, room: int | None = None) -> None:
@@ -110,18 +101,10 @@ class ThinProducts:
         return self._host(total)
 
     def block(self, factors: Sequence[Thin], roots: Floats, points: Ints) -> Floats:
-        """Return rows and columns of ``sum_s (c_s G_s)(c_s G_s)'``, (q, q).
+        """Return rows and columns of ``sum_s (c_s G_s)(c_s G_s)'``, (q, q), for c `roots` (S,).
 
-        The factors stand side by side: each product of its own would write all entries.
-
-        Parameters
-        ----------
-        factors : sequence of (n, r_s) float64
-            At least one.
-        roots : (S,) float64
-            The factors c.
-        points : (q,) intp
-            The rows.
+        The factors, at least one, stand side by side: each product of its own would write all
+        entries.
         """
         rows = [self._rows(factor, points) for factor in factors]
         for part, root in zip(rows, roots.tolist(), strict=True):
@@ -221,18 +204,10 @@ SIDE_BY_SIDE = 4000  # columns of factors that are multiplied out at once
 
 @dataclass(frozen=True, eq=False)
 class RowsOf:
-    """Some rows of a thin factor that is elsewhere.
-
-    Parameters
-    ----------
-    factor : Elsewhere
-        The factor.
-    points : (q,) intp
-        The rows.
-    """
+    """Some rows of a thin factor that is elsewhere."""
 
     factor: Elsewhere
-    points: Ints
+    points: Ints  # (q,)
 
     @property
     def values(self) -> Floats:
@@ -256,29 +231,14 @@ class FactoredMatrix(SymmetricOperator):
     A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
     their owner, so that a sum takes no memory of its own.  Those that are elsewhere are asked for
     one after the other.
-
-    Parameters
-    ----------
-    weights : (S,) float64
-        Weights w; none is negative where K is to be positive semi-definite.
-    factors : sequence of (n, r_s) float64, or who has them
-        The factors G.
-    diagonals : (S, n) float64
-        Diagonals of ``G_s G_s'``.
-    n_points : int
-        Number n of rows.
-    ridge : float or (n,) float64
-        What is added to the diagonal.
-    products : ThinProducts
-        What multiplies the factors.
     """
 
-    weights: Floats
+    weights: Floats  # (S,), weights w; none is negative where K is to be positive semi-definite
     factors: Sequence[Thin]
-    diagonals: Floats
-    n_points: int
-    ridge: float | Floats = 0.0
-    products: ThinProducts = ON_HOST
+    diagonals: Floats  # (S, n), diagonals of ``G_s G_s'``
+    n_points: int  # number n of rows
+    ridge: float | Floats = 0.0  # what is added to the diagonal
+    products: ThinProducts = ON_HOST  # what multiplies the factors
 
     @property
     def n_columns(self) -> int:

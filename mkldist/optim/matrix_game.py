@@ -30,41 +30,20 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class GameSolution:
-    """Both players' strategies, and a lower bound of the value.
+    """Both players' strategies, and a lower bound of the value."""
 
-    Parameters
-    ----------
-    bound : float
-        ``min_m (w' payoff)_m``: a lower bound of the game's value in spite of rounding.
-    columns : (M,) float64
-        The minimiser p.
-    rows : (J,) float64
-        The maximiser w.
-    active, support : (k,) intp
-        The optimal basis, to start the next game with; empty when it is not known.
-    """
-
-    bound: float
-    columns: Floats
-    rows: Floats
-    active: Ints
+    bound: float  # ``min_m (w' payoff)_m``: a lower bound of the game's value in spite of rounding
+    columns: Floats  # (M,), the minimiser p
+    rows: Floats  # (J,), the maximiser w
+    active: Ints  # (k,), the optimal basis, to start the next game with; empty when it is not known
     support: Ints
 
 
 def solve_game(payoff: Floats, active: Ints, support: Ints) -> GameSolution:
-    """Solve the game from a basis of a game like it, or anew where the basis does not fit.
+    """Solve the game `payoff` (J, M) from a basis of a game like it, or anew if that does not fit.
 
-    Parameters
-    ----------
-    payoff : (J, M) float64
-        Payoff of row j against column m.
-    active, support : (k,) intp
-        Optimal basis of an earlier game, or empty.  It fits if `payoff` is that game with further
-        rows, or with further columns, and mostly if it is near such a game.
-
-    Returns
-    -------
-    GameSolution
+    A basis `active`, `support` (k,), or empty, fits if the payoff is that game with further rows,
+    or with further columns, and mostly if it is near such a game.
     """
     scale = _scale(payoff)
     scaled = payoff if scale == 1.0 else payoff / scale

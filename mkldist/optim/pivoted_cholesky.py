@@ -89,21 +89,11 @@ class ThinFactor(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PivotedFactor:
-    """Thin factor G of a symmetric positive semi-definite matrix, with ``G G' <= K``.
+    """Thin factor G of a symmetric positive semi-definite matrix, with ``G G' <= K``."""
 
-    Parameters
-    ----------
-    values : (n, r) float64
-        The factor G, C-contiguous.
-    pivots : (r,) intp
-        The pivots in order; rows `pivots` of G are lower triangular.
-    left : float
-        Trace of ``K - G G'`` over the trace of K; 0 for a matrix of zeros.
-    """
-
-    values: Floats
-    pivots: Ints
-    left: float
+    values: Floats  # (n, r), the factor G, C-contiguous
+    pivots: Ints  # (r,), the pivots in order; rows `pivots` of G are lower triangular
+    left: float  # trace of ``K - G G'`` over the trace of K; 0 for a matrix of zeros
 
     @property
     def rank(self) -> int:
@@ -132,14 +122,9 @@ class PivotedFactor:
     def on_pivots(self, coefficients: Floats) -> Floats:
         """Return coefficients of pivots alone that have the same product with K, (n, ...).
 
-        The pivots P satisfy ``K[:, P] = G G[P]'``.  So ``K a = G G'c`` where a is
-        ``G[P]'^-1 G'c`` at the pivots and zero elsewhere, and ``a'K a = c'G G'c``: the expansion a
-        with the whole kernel is the function that c expands with the factor.
-
-        Parameters
-        ----------
-        coefficients : (n, ...) float64
-            The coefficients c.
+        The pivots P satisfy ``K[:, P] = G G[P]'``.  So ``K a = G G'c`` where a is ``G[P]'^-1 G'c``
+        at the pivots and zero elsewhere, and ``a'K a = c'G G'c``: the expansion a with the whole
+        kernel is the function that c expands with the factor.
         """
         found = np.zeros_like(coefficients)
         triangle = self.values[self.pivots]
@@ -151,18 +136,10 @@ class PivotedFactor:
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Successive columns of a factor.
+    """Successive columns of a factor."""
 
-    Parameters
-    ----------
-    columns : (c, n) float array
-        The columns, one a row.
-    pivots : (c,) intp
-        Their pivots: :data:`PIECE` of them, or fewer where the factor ends.
-    """
-
-    columns: npt.NDArray[np.floating]
-    pivots: Ints
+    columns: npt.NDArray[np.floating]  # (c, n), the columns, one a row
+    pivots: Ints  # (c,), their pivots: :data:`PIECE` of them, or fewer where the factor ends
 
 
 class PieceCache(Protocol):

@@ -26,36 +26,20 @@ _TOLERANCE = 1e-12  # share of the gradient by which a multiplier may be negativ
 
 @dataclass(frozen=True, eq=False)
 class LowRankQuadratic:
-    """``1/2 ||root x||^2 + 1/2 ridge ||x||^2 + linear'x``.
+    """``1/2 ||root x||^2 + 1/2 ridge ||x||^2 + linear'x``."""
 
-    Parameters
-    ----------
-    root : (k, S) float64
-        Root of the Hessian.
-    linear : (S,) float64
-        Linear term.
-    ridge : float
-        Addition to the Hessian's diagonal; raised to a share 1e-11 of the scale.
-    """
-
-    root: Floats
-    linear: Floats
-    ridge: float = 0.0
+    root: Floats  # (k, S), root of the Hessian
+    linear: Floats  # (S,), linear term
+    ridge: float = 0.0  # addition to the Hessian's diagonal; raised to a share 1e-11 of the scale
 
     @classmethod
     def around(
         cls, point: Floats, gradient: Floats, root: Floats, ridge: float
     ) -> LowRankQuadratic:
-        """Return the second-order model of a function, less a constant.
+        """Return the second-order model of a function that touches it at `point`, less a constant.
 
-        Parameters
-        ----------
-        point, gradient : (S,) float64
-            Point where the model touches the function, and the gradient there.
-        root : (k, S) float64
-            Root of the Hessian there.
-        ridge : float
-            Weight of the proximal term ``1/2 ||x - point||^2``, which leaves the gradient there.
+        `ridge` is the weight of the proximal term ``1/2 ||x - point||^2``, which leaves the
+        gradient there.
         """
         curved = (root @ point) @ root + ridge * point
         return cls(root, gradient - curved, ridge)
@@ -73,19 +57,9 @@ class LowRankQuadratic:
 
 
 def minimise_over_simplex(objective: LowRankQuadratic, support: Ints) -> Floats:
-    """Minimise over ``{x >= 0, 1'x = 1}``.
+    """Minimise over ``{x >= 0, 1'x = 1}``; return x (S,), exactly zero off its support.
 
-    Parameters
-    ----------
-    objective : LowRankQuadratic
-        Function of S variables.
-    support : (s,) intp
-        Variables expected to be positive; empty when nothing is known.
-
-    Returns
-    -------
-    (S,) float64
-        The minimiser; exactly zero off its support, summing to 1.
+    `support` (s,) are variables expected to be positive; empty when nothing is known.
     """
     diagonal = _diagonal(objective)
     if not len(support):
@@ -99,19 +73,9 @@ def minimise_over_simplex(objective: LowRankQuadratic, support: Ints) -> Floats:
 
 
 def minimise_over_orthant(objective: LowRankQuadratic, support: Ints) -> Floats:
-    """Minimise over ``{x >= 0}``; the ridge keeps the minimiser bounded.
+    """Minimise over ``{x >= 0}``; return x (S,), exactly zero off its support.
 
-    Parameters
-    ----------
-    objective : LowRankQuadratic
-        Function of S variables.
-    support : (s,) intp
-        Variables expected to be positive; may be empty.
-
-    Returns
-    -------
-    (S,) float64
-        The minimiser; exactly zero off its support.
+    The ridge keeps the minimiser bounded.  `support` (s,) are variables expected to be positive.
     """
     diagonal = _diagonal(objective)
     x = np.zeros(len(objective.linear))

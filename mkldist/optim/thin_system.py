@@ -33,21 +33,8 @@ STEPS = 200  # most conjugate gradient steps of a solution
 class ThinSystem:
     """The matrix H with its preconditioner.
 
-    Parameters
-    ----------
-    diagonal : (n,) float64
-        The diagonal D, positive.
-    weights : (S,) float64
-        Weights w, non-negative.
-    factors : sequence of (n, r_s) float64, or who has them
-        Factors G.
-    products : ThinProducts
-        What multiplies the factors.
-
-    Attributes
-    ----------
-    steps : int
-        Conjugate gradient steps of all solutions.
+    Of a positive `diagonal` D (n,), `weights` w (S,) and `factors` G, each (n, r_s) or elsewhere.
+    `steps` counts conjugate gradient steps of all solutions.
     """
 
     def __init__(
@@ -82,14 +69,8 @@ class ThinSystem:
     def minimiser(self, gradients: Floats, share: float) -> Floats:
         """Return x, as far as conjugate gradients take the norm of the residual to a share.
 
-        Several gradients are solved for at once, each by its own conjugate gradients.
-
-        Parameters
-        ----------
-        gradients : (n,) or (n, R) float64
-            The vectors g.
-        share : float
-            Share of the first residual, in the norm of P^-1, at which to stop.
+        `gradients` (n,) or (n, R) are each solved for by conjugate gradients of their own; `share`
+        is that of the first residual, in the norm of P^-1, at which to stop.
         """
         residual = gradients.reshape(len(gradients), -1).copy()
         x = np.zeros_like(residual)

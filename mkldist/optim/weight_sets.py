@@ -15,20 +15,10 @@ _ACCURACY = 1e-15
 
 
 def project_onto_simplex(z: Floats) -> Floats:
-    """Return ``argmin_p 1/2 ||p - z||^2  s.t.  p >= 0, sum(p) = 1``.
+    """Return ``argmin_p 1/2 ||p - z||^2  s.t.  p >= 0, sum(p) = 1``, (M,), zero off its support.
 
     Michelot's algorithm subtracts the mean excess of the entries that are still positive until
     none turns negative.  It ends after few sweeps because the support shrinks at each.
-
-    Parameters
-    ----------
-    z : (M,) float64
-        Point to project.
-
-    Returns
-    -------
-    (M,) float64
-        The projection; exactly zero off its support.
     """
     p = np.empty(len(z))
     write_projection(z, p)
@@ -128,21 +118,10 @@ def _write_projection(z: Floats, p: float, x: Floats) -> None:
 
 
 def project_onto_lp_ball(z: Floats, p: float) -> Floats:
-    """Return ``argmin_x 1/2 ||x - z||^2  s.t.  x >= 0, ||x||_p <= 1``.
+    """Return ``argmin_x 1/2 ||x - z||^2  s.t.  x >= 0, ||x||_p <= 1``, (M,), for p > 1.
 
     The optimality condition ``x + mu x^(p-1) = z`` is solved entry by entry for a multiplier mu,
     which Newton steps inside a bracket bring to ``||x||_p = 1``.
-
-    Parameters
-    ----------
-    z : (M,) float64
-        Point to project.
-    p : float
-        Exponent of the norm, greater than 1.
-
-    Returns
-    -------
-    (M,) float64
     """
     positive: Floats = np.maximum(z, 0.0)
     norm = lp_norm(positive, p)
@@ -166,13 +145,7 @@ def lp_norm(x: Floats, p: float) -> float:
 
 @dataclass(frozen=True)
 class WeightSet:
-    """The simplex for ``norm=1``, else ``{d >= 0, ||d||_norm <= 1}``.
-
-    Parameters
-    ----------
-    norm : float
-        Exponent of the norm, at least 1.
-    """
+    """The simplex for ``norm=1``, else ``{d >= 0, ||d||_norm <= 1}``."""
 
     norm: float
 

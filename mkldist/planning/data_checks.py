@@ -29,10 +29,10 @@ from mkldist.kernels.graph import adjacency, graph_kernels
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.costs import memory_of, most_points_of
 from mkldist.planning.model import BankFacts, DatasetFacts
+from mkldist.solvers.base import losses_by_target
 from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.targets import losses_by_target
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec

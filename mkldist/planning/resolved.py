@@ -21,8 +21,8 @@ from mkldist.data.preprocessing import preprocessed
 from mkldist.data.splits import make_splits
 from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import SpecError
+from mkldist.kernels.evaluate import check_custom, check_points, check_scale
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.planning.costs import with_backends
 from mkldist.planning.data_checks import (
     check_device,

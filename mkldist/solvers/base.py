@@ -35,11 +35,12 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -66,22 +67,12 @@ from mkldist.solvers.refusals import (
 from mkldist.solvers.solver_params import SolverParams
 
 
-class KeptArrays:
-    """Arrays by key, those used last; at most so many bytes.
+class ArrayCache:
+    """Arrays that several solvers need and one makes, those used last; at most `limit` bytes.
 
-    An array larger than that is made each time, and displaces no other.
-    Two threads that need an array at the same time may both make it.
-
-    Parameters
-    ----------
-    limit : int
-        Bytes of all arrays together.
-
-    Attributes
-    ----------
-    kernels_id : str
-        Names the kernels of the solver that is given these arrays, for keys of what depends on
-        one of them; empty where they have no name.
+    An array larger than that is made each time, and displaces no other.  Two threads that need an
+    array at the same time may both make it.  `kernels_id` names the kernels of the solver that has
+    the cache, for keys of what depends on them; it is empty where they have no name.
     """
 
     def __init__(self, limit: int) -> None:
@@ -90,11 +81,11 @@ class KeptArrays:
         self._kept: OrderedDict[Hashable, Floats] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[type[KeptArrays], tuple[int]]:
+    def __reduce__(self) -> tuple[type[ArrayCache], tuple[int]]:
         """Pickle the limit: another process makes its own arrays."""
-        return KeptArrays, (self._limit,)
+        return ArrayCache, (self._limit,)
 
-    def on(self, kernels_id: str) -> KeptArrays:
+    def on(self, kernels_id: str) -> ArrayCache:
         """Return these same arrays for a solver on the kernels of a name."""
         same = object.__new__(type(self))
         vars(same).update(vars(self))
@@ -102,15 +93,7 @@ class KeptArrays:
         return same
 
     def get(self, key: Hashable, make: Callable[[], Floats]) -> Floats:
-        """Return the array of a key, which nobody may change, or else make and keep it.
-
-        Parameters
-        ----------
-        key : hashable
-            All that the array depends on.
-        make : callable
-            Makes the array.
-        """
+        """Return the array of a key, which nobody may change, or else make and keep it."""
         known = self.known(key)
         return self.keep(key, make()) if known is None else known
 
@@ -141,30 +124,24 @@ PATH_OF_C = (0.3, 1.0, 3.0)
 
 @dataclass(frozen=True)
 class Renewal:
-    """How a method starts from a solution on kernels that have changed since.
+    """How a method starts from a solution on kernels that have changed since."""
 
-    Parameters
-    ----------
-    renewed : callable
-        Takes a problem and a state, asks the kernels for what the state holds of them, and returns
-        the state that has this.
-    by_points : bool
-        True if few dual variables change then, so that a solver may go on with kernels themselves.
-    """
-
+    # Takes a problem and a state, asks the kernels for what the state holds of them, and returns
+    # the state that has this
     renewed: Callable[[Any, Any], Generator[Request, Any, Any]]
+    # True if few dual variables change then, so that a solver may go on with kernels themselves
     by_points: bool = False
 
 
-USUAL_PASSES = 40
+DEFAULT_PASSES = 40
 
 
-def usual_passes(n_kernels: int) -> int:
+def default_passes(n_kernels: int) -> int:
     """Return the number of passes that a plan assumes, whatever the number of kernels."""
-    return USUAL_PASSES
+    return DEFAULT_PASSES
 
 
-def usual_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
+def default_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
     """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
     return size.memory()
 
@@ -178,23 +155,9 @@ def values_on_grams(
 ) -> Floats:
     """Return ``sum_m kernel_weights[m] K_m coefficients + bias``, (n_test,) or (n_test, k).
 
-    Parameters
-    ----------
-    grams : (M, n_test, n) float array
-        Kernel values between test and training points.
-    kernel_weights : (M,) float64
-        Kernel weights.
-    coefficients : (n,) or (n, k) float64
-        Expansion coefficients that all kernels share.
-    kernel_coefficients : (S, n) or (S, n, k) float64, or None
-        Those of each kernel of non-zero weight, where they differ.
-    bias : float or (k,) float64
-        Intercepts.
-
-    Raises
-    ------
-    mkldist.errors.GramError
-        For an array of another shape.
+    `grams` (M, n_test, n) are kernel values between test and training points; a GramError tells of
+    another shape.  `kernel_coefficients` (S, n) or (S, n, k) are those of each kernel of non-zero
+    weight, where they differ.
     """
     expected = (len(kernel_weights), len(coefficients))
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
@@ -241,7 +204,7 @@ class Problem:
         default as many as its parameters say.
     groups : (M,) intp, optional
         Group of each kernel, only for methods with ``takes_groups``.
-    kept : KeptArrays, optional
+    kept : ArrayCache, optional
         Arrays that solvers of the same batch share; without it, each solver makes its own.
     spread : callable, optional
         Turns weights of the solver's kernels into those of the bank's, which a trace records; by
@@ -256,7 +219,7 @@ class Problem:
     weights: Floats | None = None
     spare_bytes: int | None = None
     groups: Ints | None = None
-    kept: KeptArrays | None = None
+    kept: ArrayCache | None = None
     spread: Callable[[Floats], Floats] | None = None
 
     @property
@@ -295,14 +258,7 @@ def reason_to_stop(
 def reason_at_end(params: SolverParams, gap: float, stop: StopReason | None) -> StopReason:
     """Return why a run ended, for a method whose rule may ask for more than a gap within `tol`.
 
-    Parameters
-    ----------
-    params : SolverParams
-        Tolerance.
-    gap : float
-        Relative gap of the solution that is returned.
-    stop : StopReason or None
-        The reason of :func:`reason_to_stop`; None after the last iteration that is allowed.
+    `stop` is the reason of :func:`reason_to_stop`; None after the last iteration that is allowed.
     """
     return StopReason.CONVERGED if gap <= params.tol else stop or StopReason.MAX_ITER
 
@@ -317,20 +273,10 @@ class NewPoints(Protocol):
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
     ) -> Floats:
-        """Evaluate decision functions whose parameters are those of a solution on the bank.
+        """Evaluate a decision function of a solution on the bank, (n_test,) or (n_test, k).
 
-        Parameters
-        ----------
-        kernel_weights : (M,) float64
-            Weights of the kernels.
-        coefficients : (n,) or (S, n) float64; (n, k) or (S, n, k) where `bias` is an array
-            Expansion coefficients, shared by all kernels or of each kernel of non-zero weight.
-        bias : float or (k,) float64
-            Intercepts.
-
-        Returns
-        -------
-        (n_test,) or (n_test, k) float64
+        `coefficients` are (n,) or (S, n), or (n, k) or (S, n, k) where `bias` is an array: shared
+        by all kernels, or of each kernel of non-zero weight.
         """
 
 
@@ -543,8 +489,8 @@ class Method:
     joint_classes: bool = False
     weighs_points: bool = False
     takes_groups: bool = False
-    typical_passes: Callable[[int], int] = usual_passes
-    memory: Callable[[ProblemSize, Any], SolverMemory] = usual_memory
+    typical_passes: Callable[[int], int] = default_passes
+    memory: Callable[[ProblemSize, Any], SolverMemory] = default_memory
     exact_bound: ExactBound | None = None
     exact_objective: ExactObjective | None = None
     hinge_machines: bool = False
@@ -613,3 +559,50 @@ def proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
     objective = float(sum(solution.objective for solution in solutions))
     bound = float(sum(solution.dual_objective for solution in solutions))
     return {"gap": relative_gap(objective, bound)}
+
+
+MOST_POINTS = 10**8
+
+
+def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
+    """Return the most points on which memory holds what a solver of a method needs."""
+
+    def needed(n: int) -> int:
+        return method.memory(ProblemSize(n, n_kernels, n), params).needed
+
+    return bisect_right(range(1, MOST_POINTS), n_bytes, key=needed)
+
+
+def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
+    """Return the kinds of labels that a method learns, each with the values of ``loss`` for it.
+
+    The values are an empty list where there is nothing to choose.
+
+    Examples
+    --------
+    >>> from mkldist.methods.level import METHOD
+    >>> losses_by_target(METHOD.params)
+    {<Target.CLASSES: 'classes'>: []}
+    """
+    default = params.model_construct()
+    field = params.model_fields.get("loss")
+    losses = [] if field is None else choices(field.annotation)
+    if not losses:
+        return {default.target: []}
+    found: dict[Target, list[str]] = {}
+    for loss in losses:
+        target = default.model_copy(update={"loss": loss}).target
+        found.setdefault(target, []).append(loss)
+    return found
+
+
+def learns_unlabelled(method: Method) -> bool:
+    """Return True if a method also learns from points without a label."""
+    return Target.PARTIAL in losses_by_target(method.params)
+
+
+def choices(annotation: Any) -> list[str]:
+    """Return the texts in the ``Literal`` of a parameter's annotation; none if it has none."""
+    if get_origin(annotation) is Literal:
+        return [word for word in get_args(annotation) if isinstance(word, str)]
+    return [word for part in get_args(annotation) for word in choices(part)]

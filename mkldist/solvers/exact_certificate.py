@@ -59,16 +59,7 @@ def with_kernels(
 ) -> Solution:
     """Return a solution as the machine with the kernels themselves, and its value.
 
-    Parameters
-    ----------
-    kernels : FactoredKernels
-        The kernels.
-    problem : Problem
-        The problem.
-    C : float
-        Bound of the dual variables.
-    solution : Solution
-        Weights and coefficients, of one class or of several.
+    C is the bound of the dual variables; the machine is of one class or of several.
     """
     d, v = solution.kernel_weights, solution.coefficients
     f = kernels.expansion(d, v.reshape(len(v), -1)).reshape(v.shape)
@@ -91,12 +82,7 @@ def with_expansions(
 ) -> Solution:
     """Return a solution as the machine with the kernels and coefficients of each, and its value.
 
-    Parameters
-    ----------
-    kernels, problem, C, solution
-        As for :func:`with_kernels`; the solution has weights.
-    own : (S, n) or (S, n, k) float64
-        Coefficients of the kernels of non-zero weight.
+    `own` (S, n) or (S, n, k) are coefficients of the kernels of non-zero weight.
     """
     n, y = len(problem.y), problem.y.reshape(len(problem.y), -1)
     f, norms, energies, reach = np.zeros_like(y), *np.zeros((2, y.shape[1])), np.zeros(n)
@@ -147,12 +133,7 @@ def estimated_value(
 ) -> float:
     """Return the value of :func:`with_kernels` at the solution's b, by values of some points.
 
-    Parameters
-    ----------
-    kernels, problem, C, solution
-        As for :func:`with_kernels`; the solution has its decision values.
-    rows : (r,) intp
-        The points, drawn with equal probabilities.
+    The `rows` (r,) are points drawn with equal probabilities; the solution has its decision values.
     """
     if solution.training_values is None:
         raise ValueError("found no decision values; expected those of a machine")
@@ -179,43 +160,22 @@ ROWS = 4000  # points of an estimate of the objective
 
 
 class Sample(NamedTuple):
-    """A sample by which forms are estimated.
+    """A sample by which forms are estimated."""
 
-    Parameters
-    ----------
-    n_drawn : int
-        Points to draw for each group.
-    margin : float
-        Standard errors to be added to estimates.
-    active_exactly : bool
-        True to compute the forms of active kernels.
-    seed : int
-        Seed of the draws.
-    """
-
-    n_drawn: int
-    margin: float
-    active_exactly: bool
-    seed: int = 0
+    n_drawn: int  # points to draw for each group
+    margin: float  # standard errors to be added to estimates
+    active_exactly: bool  # True to compute the forms of active kernels
+    seed: int = 0  # seed of the draws
 
 
 @dataclass(frozen=True, eq=False)
 class ExactForms:
-    """Quadratic forms at the dual points of a certificate.
+    """Quadratic forms at the dual points of a certificate."""
 
-    Parameters
-    ----------
-    exact : (M, R) float64
-        Those of the kernels, or estimates of them.
-    found : (M, R) float64
-        Those of their factors, which are no larger unless diagonals are added to them.
-    of_rests : (M, R) float64
-        What is due to these diagonals.
-    """
-
-    exact: Floats
+    exact: Floats  # (M, R), those of the kernels, or estimates of them
+    # (M, R), those of their factors, which are no larger unless diagonals are added to them
     found: Floats
-    of_rests: Floats
+    of_rests: Floats  # (M, R), what is due to these diagonals
 
 
 def certified_exactly(
@@ -228,27 +188,10 @@ def certified_exactly(
 ) -> tuple[Solution, ExactForms]:
     """Return a solution on factors as one of the kernels, with a lower bound of their optimum.
 
-    Parameters
-    ----------
-    kernels : FactoredKernels
-        The kernels and their factors.
-    method : Method
-        A method with an :attr:`~mkldist.solvers.base.Method.exact_bound`.
-    problem : Problem
-        The problem that was solved.
-    params : SolverParams
-        The method's parameters.
-    solution : Solution
-        The solution on the factors.
-    sample : Sample, optional
-        How to estimate the forms of kernels that are not active; None to compute them.
-
-    Returns
-    -------
-    solution : Solution
-        The solution with its certificate and the coefficients of each kernel.
-    forms : ExactForms
-        The forms that the bound asked for.
+    The method has an :attr:`~mkldist.solvers.base.Method.exact_bound`, and `solution` is that on
+    the factors.  `sample` says how to estimate the forms of kernels that are not active; None
+    computes them.  Returned are the solution with its certificate and the coefficients of each
+    kernel, and the forms that the bound asked for.
     """
     asked: list[tuple[Floats, Floats, Floats]] = []
     active = solution.kernel_weights > 0.0

@@ -37,22 +37,12 @@ DIGITS = 6  # of a drawn value: tables can show it, and every machine's logarith
 
 @dataclass(frozen=True)
 class Span:
-    """Values between two bounds, both included.
+    """Values between two bounds, both included."""
 
-    Parameters
-    ----------
-    low, high : float
-        The bounds.
-    log : bool
-        True if values are uniform in their logarithm.
-    whole : bool
-        True for whole numbers.
-    """
-
-    low: float
+    low: float  # the bounds
     high: float
-    log: bool = False
-    whole: bool = False
+    log: bool = False  # True if values are uniform in their logarithm
+    whole: bool = False  # true for whole numbers
 
     @classmethod
     def of(cls, distribution: Distribution, annotation: Any) -> Span:
@@ -90,21 +80,11 @@ class Span:
 
 @dataclass(frozen=True)
 class Space:
-    """Settings of a method that differ in some parameters.
+    """Settings of a method that differ in some parameters."""
 
-    Parameters
-    ----------
-    spans : mapping of str to Span
-        Parameters with a distribution.
-    choices : mapping of str to sequence
-        Parameters with a list, of which each value is as likely.
-    fixed : mapping of str to object
-        Values of other parameters.
-    """
-
-    spans: Mapping[str, Span]
-    choices: Mapping[str, list[Any]]
-    fixed: Mapping[str, Any]
+    spans: Mapping[str, Span]  # parameters with a distribution
+    choices: Mapping[str, list[Any]]  # parameters with a list, of which each value is as likely
+    fixed: Mapping[str, Any]  # values of other parameters
 
     @property
     def names(self) -> list[str]:
@@ -131,29 +111,17 @@ ENTRY_KEYS = [key for key in MethodSpec.model_fields if key != "name"]
 
 @dataclass(frozen=True)
 class MethodGrid:
-    """All settings at which one entry of ``[[methods]]`` runs its method.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    dims : dict of str to list
-        Values of the parameters that vary, and of the method's hyperparameters.
-    points : tuple of SolverParams
-        Cartesian product of `dims`, the last dimension running fastest.  Of a space: its corners.
-    space : Space, optional
-        Space in which a search looks for settings, in place of the grid.
-    source : str
-        Key of the method whose solutions give C, which the points then lack; empty for none.
-    is_path : bool
-        True for ``C = "path"``: each solver starts from the solution at the last C, if it can.
-    """
+    """All settings at which one entry of ``[[methods]]`` runs its method."""
 
     method: Method
+    # Values of the parameters that vary, and of the method's hyperparameters
     dims: dict[str, list[Any]]
+    # Cartesian product of `dims`, the last dimension running fastest.  Of a space: its corners
     points: tuple[SolverParams, ...]
-    space: Space | None = None
+    space: Space | None = None  # space in which a search looks for settings, in place of the grid
+    # Key of the method whose solutions give C, which the points then lack; empty for none
     source: str = ""
+    # True for ``C = "path"``: each solver starts from the solution at the last C, if it can
     is_path: bool = False
 
     @property
@@ -175,13 +143,7 @@ class MethodGrid:
         return tuple(plain_settings(point) for point in self.points)
 
     def plain_settings_at(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the plain settings of a point of the space.
-
-        Parameters
-        ----------
-        values : mapping of str to object
-            Values of parameters, in place of those that the space fixes.
-        """
+        """Return the plain settings of a point of the space, `values` besides its fixed ones."""
         fixed = {} if self.space is None else self.space.fixed
         params = validate(self.method.params, self.method.name, {**fixed, **values})
         return plain_settings(params)
@@ -208,23 +170,11 @@ def _read(model: type[TableT], where: str, table: dict[str, Any]) -> TableT:
 def expand(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
-    """Return the grid of a method's settings.
+    """Return the grid of a method's settings, the entry `where` of a sweep file.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    where : str
-        Its place in the sweep file, for messages.
-    settings : mapping
-        By parameter a value, a list of values, or a table that stands for a series of numbers.
-    tol : float or None
-        Tolerance where `settings` name none.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an empty list, a value given twice, or values that the method does not take.
+    `settings` has by parameter a value, a list of values, or a table that stands for a series of
+    numbers; `tol` is the tolerance where they name none.  A SpecError tells of an empty list, a
+    value given twice, or values that the method does not take.
     """
     given = dict(settings)
     if tol is not None:
@@ -260,17 +210,8 @@ def searched(
 ) -> MethodGrid:
     """Return the space of a method's settings, some of which are distributions.
 
-    Lists and series of numbers are choices there.
-
-    Parameters
-    ----------
-    method, where, settings, tol
-        As for :func:`expand`.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For a distribution that is not well-formed, and for values that the method does not take.
+    Lists and series of numbers are choices there.  A SpecError tells of a distribution that is not
+    well-formed, and of values that the method does not take.
     """
     given = dict(settings)
     if tol is not None:
@@ -306,22 +247,7 @@ def taking_C(
     source: str,
     of_source: MethodGrid,
 ) -> MethodGrid:
-    """Return the grid of a method whose C comes from another: its dims are those of both.
-
-    Parameters
-    ----------
-    method, where, settings, tol
-        As for :func:`expand`.
-    source : str
-        Key of the other method.
-    of_source : MethodGrid
-        Settings of the other method.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        As :func:`expand`.
-    """
+    """Return the grid of a method whose C the method of key `source` gives; its dims are both's."""
     others = {name: value for name, value in settings.items() if name != GIVEN}
     own = expand(method, where, others, tol)
     dims = {f"{SOURCE_PREFIX}{name}": values for name, values in of_source.dims.items()}

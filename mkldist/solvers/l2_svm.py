@@ -41,19 +41,9 @@ def solve_l2_svm(
 ) -> SvmSolution:
     """Solve the l2-SVM to a relative duality gap.
 
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Gram matrix, symmetric positive semi-definite, without the ridge; or its operator.
-    ridge : float
-        Positive; ``1 / C`` for the penalty ``C/2 sum_i slack_i^2``.
-    y, tol, start, max_rounds
-        As for :func:`mkldist.solvers.svm.solve_svm`.
-
-    Returns
-    -------
-    SvmSolution
-        Its ``alpha`` has no upper bound.
+    `K` (n, n) is without the ridge, or its operator; `ridge` > 0 is ``1 / C`` for the penalty
+    ``C/2 sum_i slack_i^2``.  The rest is as for :func:`mkldist.solvers.svm.solve_svm`; the alpha
+    that is returned has no upper bound.
     """
     with_ridge = ridged(K, ridge)
     reach = np.sqrt(np.maximum(diagonal_of(with_ridge), 0.0))
@@ -120,19 +110,12 @@ def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -
 
 
 def best_bias(f: Floats, y: Floats) -> float:
-    """Return the minimiser over b of ``sum_i max(0, 1 - y_i (f_i + b))^2``.
+    """Return the minimiser over b of ``sum_i max(0, 1 - y_i (f_i + b))^2``; both labels occur.
 
     Half its derivative, ``sum over active i of (f_i + b - y_i)``, is piecewise linear in b and
     does not decrease.  A positive point is active where b is below its kink ``y_i - f_i``, a
     negative one where b is above.  The root lies between the two neighbouring kinks at which the
     derivative changes sign.
-
-    Parameters
-    ----------
-    f : (n,) float64
-        Decision values without bias.
-    y : (n,) float64
-        Labels in {-1, +1}, both present.
     """
     kinks = y - f
     order = np.argsort(kinks)

@@ -25,19 +25,9 @@ from mkldist.solvers.progress import working_cpu_time, working_time
 
 
 class RequestCount:
-    """Passes and combined matrices that a solver asked for, see :mod:`mkldist.core.counters`.
+    """Passes over the bank and combined matrices that a solver asked for.
 
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels in the bank.
-
-    Attributes
-    ----------
-    passes : int
-        How often the requests have read the whole bank.
-    combines : int
-        Combined Gram matrices.
+    A pass is counted when requests have read all M kernels, see :mod:`mkldist.core.counters`.
     """
 
     def __init__(self, n_kernels: int) -> None:
@@ -107,37 +97,21 @@ class Job:
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Times and requests of one job.
+    """Times and requests of one job."""
 
-    Parameters
-    ----------
-    wall_seconds : float
-        Time from the job's start to its end, including work for other jobs.  A job starts with the
-        drive, or when it takes another job's place.
-    own_seconds, cpu_seconds : float
-        Wall and processor time of the solver's own code.
-    pass_seconds : float
-        The job's share of the passes, in proportion to its requests in each.
-    rounds : int
-        Number of requests.
-    bytes_read : float
-        The job's share of the bytes read from the bank.
-    pass_cpu_seconds : float
-        The job's share of the processor time of the passes, that of the bank's threads included.
-    pass_bytes : float
-        The job's share of the bytes of entries that the passes read or computed.
-    bytes_moved : float
-        The job's share of the bytes that went to and from the shards of the bank.
-    """
-
+    # Time from the job's start to its end, including work for other jobs.  A job starts with the
+    # drive, or when it takes another job's place
     wall_seconds: float
-    own_seconds: float
+    own_seconds: float  # wall and processor time of the solver's own code
     cpu_seconds: float
-    pass_seconds: float
-    rounds: int
-    bytes_read: float
+    pass_seconds: float  # the job's share of the passes, in proportion to its requests in each
+    rounds: int  # requests
+    bytes_read: float  # the job's share of the bytes read from the bank
+    # The job's share of the processor time of the passes, that of the bank's threads included
     pass_cpu_seconds: float = 0.0
+    # The job's share of the bytes of entries that the passes read or computed
     pass_bytes: float = 0.0
+    # The job's share of the bytes that went to and from the shards of the bank
     bytes_moved: float = 0.0
 
     def __add__(self, other: JobTimes) -> JobTimes:
@@ -152,21 +126,12 @@ NO_TIMES = JobTimes(0.0, 0.0, 0.0, 0.0, 0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class SolvedJob:
-    """Solution of a job, and its times.
-
-    Parameters
-    ----------
-    solution : Solution
-        The solution.
-    times : JobTimes
-        Its times; of a solution on factors those of all rounds.
-    limit : str
-        What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
-        ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did.
-    """
+    """Solution of a job, and its times."""
 
     solution: Solution
-    times: JobTimes
+    times: JobTimes  # its times; of a solution on factors those of all rounds
+    # What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
+    # ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did
     limit: str = ""
 
 
@@ -241,14 +206,8 @@ def solve_timed(bank: Bank, job: Job) -> SolvedJob:
 class _Runner:
     """A job, its pending request and its times; then the job that takes its place, and so on.
 
-    Attributes
-    ----------
-    view : BankView
-        View that the pending request is about.
-    request : Request or None
-        The pending request; None at the end of the last job.
-    needs_pass : bool
-        True if the pending request needs a pass over the bank.
+    `request` is None at the end of the last job; `view` is what it is about, and `needs_pass` says
+    whether it needs a pass over the bank.
     """
 
     def __init__(self, job: Job, start: float, on_done: OnDone) -> None:

@@ -13,13 +13,7 @@ _RANK_TOLERANCE = 1e-10  # of the largest singular value, below which difference
 
 
 class Anderson:
-    """The last points and residuals of a fixed-point iteration.
-
-    Parameters
-    ----------
-    size : int
-        Number of differences remembered.
-    """
+    """The last points and residuals of a fixed-point iteration, `size` differences of them."""
 
     def __init__(self, size: int = 10) -> None:
         self._history: deque[tuple[Floats, Floats]] = deque(maxlen=size + 1)
@@ -32,19 +26,10 @@ class Anderson:
         self._history.clear()
 
     def mix(self, point: Floats, image: Floats, scale: Floats) -> Floats:
-        """Remember ``T(point) = image`` and return the accelerated next point.
+        """Remember ``T(point) = image`` and return the accelerated next point, all (k,).
 
-        Parameters
-        ----------
-        point, image : (k,) float64
-            Point x, and the map's value T(x) there.
-        scale : (k,) float64
-            Non-negative factors of the residual's entries in the norm to be minimised.
-
-        Returns
-        -------
-        (k,) float64
-            `image` itself as long as no other point is remembered.
+        `scale` are non-negative factors of the residual's entries in the norm to be minimised.  The
+        image itself is returned as long as no other point is known.
         """
         residual = image - point
         self._history.append((point, residual))
@@ -60,22 +45,10 @@ ASCENT = 1e-13  # relative increase of the objective that is rounding, not ascen
 
 
 class LogWeights:
-    """Kernel weights of the current iterate.
+    """Kernel weights of the current iterate, as logarithms `log` (M,); -inf stands for zero.
 
-    Parameters
-    ----------
-    log : (M,) float64
-        Logarithms of the first weights; -inf stands for a weight of zero.
-    admissible : callable
-        ``admissible(mixed, plain)`` returns the admissible logarithms nearest to the mixed ones,
-        given the method's plain update.
-
-    Attributes
-    ----------
-    log : (M,) float64
-        Logarithms of the current weights.
-    plain : (M,) float64
-        The plain update from which they were mixed.
+    ``admissible(mixed, plain)`` returns the admissible logarithms nearest to the mixed ones, given
+    the method's `plain` update, from which the current ones were mixed.
     """
 
     def __init__(self, log: Floats, admissible: Callable[[Floats, Floats], Floats]) -> None:
@@ -99,16 +72,11 @@ class LogWeights:
         self.log = self.plain = log
 
     def update(self, plain: Floats, sensitivity: Floats) -> None:
-        """Take an update; mix it with the last ones if the same weights are zero as before.
+        """Take an update (M,); mix it with the last ones if the same weights are zero as before.
 
-        Parameters
-        ----------
-        plain : (M,) float64
-            The method's update of the current logarithms.
-        sensitivity : (M,) float64
-            Sizes of the objective's derivatives in the weights.  The mixing counts the error of
-            each logarithm in proportion to weight times derivative, so that negligible weights do
-            not disturb it.
+        `sensitivity` (M,) are sizes of the objective's derivatives in the weights.  The mixing
+        counts the error of each logarithm in proportion to weight times derivative, so that
+        negligible weights do not disturb it.
         """
         seen = np.isfinite(plain)
         if not np.array_equal(seen, np.isfinite(self.log)):

@@ -41,7 +41,7 @@ from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, SolvedJob, solve_t
 from mkldist.solvers.progress import SAMPLED, StopReason, working_cpu_time, working_time
 from mkldist.solvers.solver_params import SolverParams
 
-SLACK = 0.25  # of the tolerance: a kernel that lacks less of the largest form is not to blame
+SLACK = 0.25  # of the tolerance: less of the largest form may be missing
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
 LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
 NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it is narrow
@@ -60,63 +60,46 @@ def longer(factors: Sequence[ThinFactor], kernels: Ints, ratios: Floats) -> Rank
 
 
 def lacked_by_norms(solution: Solution, active: Ints, lack: Floats, allowed: float) -> Floats:
-    """Return how many times what it may each active kernel lacks in its norm, 0 for the blameless.
+    """Return how many times what it may each active kernel lacks in its norm, 0 within the limit.
 
-    Parameters
-    ----------
-    solution : Solution
-        A solution on factors, with coefficients that its kernels share.
-    active : (S,) intp
-        The active kernels.
-    lack : (S,) float64
-        What quadratic forms of its coefficients lack.
-    allowed : float
-        What the objective may lack.
+    The solution's coefficients are shared; `lack` (S,) is what their quadratic forms lack, and
+    `allowed` what the objective may lack.
     """
     shares = 0.5 * unit_of_norms(solution) * solution.kernel_weights[active] * lack
     if float(shares.sum()) <= allowed:
         return np.zeros(len(active))
-    blamed: Floats = np.where(shares > 0.5 * allowed / len(active), shares, 0.0)
-    return len(active) * blamed / allowed
+    counted: Floats = np.where(shares > 0.5 * allowed / len(active), shares, 0.0)
+    return len(active) * counted / allowed
 
 
-def blame_of_forms(solution: Solution, forms: ExactForms, tol: float) -> Floats:
-    """Return what the factor of each kernel lacks (M,), of those that are to blame for a gap.
+def error_by_kernel(solution: Solution, forms: ExactForms, tol: float) -> Floats:
+    """Return what the factor of each kernel lacks (M,), 0 where that does not add to the gap.
 
-    To blame are kernels which are active, or would be if nothing lacked: on the simplex those of
-    larger forms than all others.  Where these lack nothing, the method has another rule, such as a
-    threshold, and all kernels may be to blame.
-
-    Parameters
-    ----------
-    solution : Solution
-        A certified solution.
-    forms : ExactForms
-        Forms of kernels and factors at its dual points.
-    tol : float
-        Relative gap asked for.
+    To the gap add kernels which are active, or would be if nothing lacked: on the simplex those
+    of larger forms than all others.  Where these lack nothing, the method has another rule, such as
+    a threshold, and all kernels may add to it.
     """
     largest = np.maximum(forms.found.max(axis=0), TINY)
     with np.errstate(over="ignore"):  # where factors have no form at all
         lack = (forms.exact - forms.found) / largest
     concerned = (solution.kernel_weights > 0.0)[:, None] | (forms.exact > largest)
-    blame: Floats = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
-    if blame.max(initial=0.0) <= SLACK * tol:
-        blame = lack.max(axis=1, initial=0.0)
-    return blame
+    errors: Floats = np.where(concerned, lack, 0.0).max(axis=1, initial=0.0)
+    if errors.max(initial=0.0) <= SLACK * tol:
+        errors = lack.max(axis=1, initial=0.0)
+    return errors
 
 
-def blame_of_diagonals(solution: Solution, factors: Sequence[ThinFactor]) -> Floats:
+def error_by_diagonals(solution: Solution, factors: Sequence[ThinFactor]) -> Floats:
     """Return the shares (M,) of kernels in what the objective lost by diagonals."""
     lack = np.array([factor.left for factor in factors])
     shares: Floats = solution.kernel_weights * lack
     return shares / max(float(shares.sum()), TINY)
 
 
-def most_blamed(blame: Floats, tol: float) -> Ints:
+def largest_errors(errors: Floats, tol: float) -> Ints:
     """Return the kernels that lack more than a part of the tolerance, or of the most (M,)."""
-    most = float(blame.max(initial=0.0))
-    return np.flatnonzero(blame > min(SLACK * tol, most / 2))
+    most = float(errors.max(initial=0.0))
+    return np.flatnonzero(errors > min(SLACK * tol, most / 2))
 
 
 def is_narrow(factor: ThinFactor) -> bool:
@@ -133,15 +116,6 @@ def corrected_diagonals(times: Floats, forms: ExactForms, kernels: Collection[in
     """Return factors of diagonals (M,) with which some kernels have the forms that they lack.
 
     Where neighbours have like coefficients, the form of a narrow kernel exceeds its diagonal's.
-
-    Parameters
-    ----------
-    times : (M,) float64
-        The factors so far.
-    forms : ExactForms
-        Forms of kernels and factors, and what is due to the diagonals.
-    kernels : collection of int
-        The kernels whose diagonals change.
     """
     chosen = np.isin(np.arange(len(times)), list(kernels))
     lack, own = (forms.exact - forms.found).sum(1), forms.of_rests.sum(1)
@@ -220,22 +194,14 @@ def solve_on_factors(
 
 @dataclass(eq=False)
 class _Growing:
-    """Rounds of a solution on factors that grow in between.
-
-    Attributes
-    ----------
-    limit : str
-        What has kept factors from growing further; empty if nothing has.
-    times : JobTimes
-        Times so far.
-    """
+    """Rounds of a solution on factors that grow in between."""
 
     kernels: FactoredKernels
     method: Method
     problem: Problem
     params: SolverParams
-    limit: str = ""
-    times: JobTimes = NO_TIMES
+    limit: str = ""  # what has kept factors from growing further; empty if nothing has
+    times: JobTimes = NO_TIMES  # times so far
     _spent: Counters = field(default_factory=Counters)
     _last: Solution | None = None
     _gap: float = 1.0  # on the factors
@@ -333,20 +299,20 @@ class _Growing:
             return certified_exactly(self.kernels, method, problem, self._own, solution, sample)
 
     def needs_of_all(self, solution: Solution, forms: ExactForms) -> Ranks:
-        """Return the ranks that kernels need which are to blame for the exact gap.
+        """Return the ranks that kernels need whose errors make the exact gap.
 
         None is where most of that gap is the gap on the factors.
         """
         tol, gap, self._forms = self.params.tol, solution.exact_gap, forms
         if gap <= tol or self._gap > SHARE * gap:
             return {}
-        blame = blame_of_forms(solution, forms, tol)
+        errors = error_by_kernel(solution, forms, tol)
         if self._has_diagonals:
             lost = (solution.objective - self._objective) / max(solution.objective, TINY)
-            blame = np.maximum(blame, blame_of_diagonals(solution, self._factors) * lost)
-        kernels = most_blamed(blame, tol)
+            errors = np.maximum(errors, error_by_diagonals(solution, self._factors) * lost)
+        kernels = largest_errors(errors, tol)
         return longer(
-            self._factors, kernels, np.minimum(blame[kernels], 1.0) / ((1.0 - SHARE) * tol)
+            self._factors, kernels, np.minimum(errors[kernels], 1.0) / ((1.0 - SHARE) * tol)
         )
 
     def ended(self, solution: Solution) -> SolvedJob:

@@ -64,15 +64,10 @@ def support_system(K: Gram, sv: Bools, lam: float | Floats) -> SupportSystem | T
 
 
 class SupportSystem:
-    """The factorised matrix ``[[K_sv + lam I, 1], [1', 0]]`` of the support vectors.
+    """The factorised matrix ``[[K_sv + lam I, 1], [1', 0]]`` of the support vectors, at least one.
 
-    Parameters
-    ----------
-    K_sv : (s, s) float64
-        Gram matrix of the support vectors, at least one; its diagonal is overwritten.
-    lam : float or (s,) float64
-        Regularisation; multiplied by 10 until the factorisation succeeds where `K_sv` is too
-        ill-conditioned for it.
+    The diagonal of `K_sv` (s, s) is overwritten; `lam`, one or (s,), is multiplied by 10 until the
+    factorisation succeeds where K_sv is too ill-conditioned for it.
     """
 
     def __init__(self, K_sv: Floats, lam: float | Floats) -> None:
@@ -110,15 +105,7 @@ class SupportSystem:
 
 
 class ThinSupportSystem:
-    """The same system of an operator.
-
-    Parameters
-    ----------
-    K_sv : FactoredMatrix
-        Gram matrix of the support vectors, at least one, as the operator.
-    lam : float or (s,) float64
-        Regularisation.
-    """
+    """The same system of an operator `K_sv`."""
 
     def __init__(self, K_sv: FactoredMatrix, lam: float | Floats) -> None:
         diagonal = np.zeros(K_sv.n_points) + (lam + K_sv.ridge)
@@ -149,47 +136,23 @@ PROGRESS = 0.5  # factor that a Newton step must take off the gap once the suppo
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A point z = (alpha, b), with the quantities that follow from it.
+    """A point z = (alpha, b), with the quantities that follow from it."""
 
-    Parameters
-    ----------
-    alpha : (n,) float64
-        Coefficients.
-    b : float
-        Bias.
-    f : (n,) float64
-        ``K alpha``, without the bias.
-    r : (n,) float64
-        Residual of the loss.
-    value : float
-        F(z).
-    s, Ks : (n,) float64
-        ``lam alpha - r`` and its product with K, the gradient in alpha.
-    """
-
-    alpha: Floats
-    b: float
-    f: Floats
-    r: Floats
-    value: float
-    s: Floats
+    alpha: Floats  # (n,), coefficients
+    b: float  # bias
+    f: Floats  # (n,), ``K alpha``, without the bias
+    r: Floats  # (n,), residual of the loss
+    value: float  # F(z)
+    s: Floats  # (n,), ``lam alpha - r`` and its product with K, the gradient in alpha
     Ks: Floats
 
 
 class Direction(NamedTuple):
-    """Direction (q, q_b) of z, with the product K q.
+    """Direction (q, q_b) of z, with the product K q."""
 
-    Parameters
-    ----------
-    q, Kq : (n,) float64
-        Change of alpha, and its product with K.
-    q_b : float
-        Change of the bias.
-    """
-
-    q: Floats
+    q: Floats  # (n,), change of alpha, and its product with K
     Kq: Floats
-    q_b: float
+    q_b: float  # change of the bias
 
 
 class PrimalMachine:
@@ -218,15 +181,7 @@ class PrimalMachine:
         self.counters = counters
 
     def __call__(self, K: Gram, alpha: Floats) -> PrimalPoint:
-        """Return the minimum for a Gram matrix.
-
-        Parameters
-        ----------
-        K : (n, n) float64 or FactoredMatrix
-            Gram matrix.
-        alpha : (n,) float64
-            Coefficients to start from, unless zero is better.
-        """
+        """Return the minimum for a Gram matrix, from coefficients `alpha` (n,) or from zero."""
         self.counters.svm_solves += 1
         z, origin = self.point(K, alpha, K @ alpha), self.point(K, 0.0 * alpha, 0.0 * alpha)
         z = z if z.value < origin.value else origin
@@ -244,15 +199,7 @@ class PrimalMachine:
         return z
 
     def step(self, K: Gram, z: PrimalPoint) -> PrimalPoint:
-        """Return z after one step of the inner solver, along its first direction.
-
-        Parameters
-        ----------
-        K : (n, n) float64 or FactoredMatrix
-            Gram matrix.
-        z : PrimalPoint
-            A point of this Gram matrix, whose bias is optimal.
-        """
+        """Return z after one step of the inner solver; the bias of z is optimal."""
         if self._inner == "pcg":
             self.counters.cg_steps += 1
             return self._moved(K, z, Direction(-z.s, -z.Ks, 0.0))

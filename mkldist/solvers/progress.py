@@ -40,10 +40,7 @@ class StopReason(enum.StrEnum):
 def is_active(weights: Floats) -> Bools:
     """Return which kernels are active, those of more than 0.001 of the largest weight, (..., M).
 
-    Parameters
-    ----------
-    weights : (..., M) float64
-        Kernel weights, in the last axis those that are compared; negative ones by their size.
+    Shapes: `weights` (..., M).
 
     Examples
     --------
@@ -121,17 +118,10 @@ Point = TypeVar("Point")
 
 
 class Own(NamedTuple):
-    """Bounds that an iteration found at its own point, better than the known ones or not.
-
-    Parameters
-    ----------
-    objective : float
-        Primal value.
-    dual_objective : float
-        Lower bound of the optimum; NaN where the iteration visited only some of the kernels.
-    """
+    """Bounds that an iteration found at its own point, better than the known ones or not."""
 
     objective: float
+    # Lower bound of the optimum; NaN where the iteration visited only some of the kernels
     dual_objective: float = math.nan
 
 
@@ -140,48 +130,23 @@ NOT_MET = Own(math.nan)
 
 
 class DualBound(NamedTuple):
-    """A lower bound of an optimum, and the dual point that certifies it.
-
-    Parameters
-    ----------
-    value : float
-        The bound.
-    point : array
-        The point, as :attr:`mkldist.solvers.base.Solution.dual_variables`.
-    """
+    """A lower bound of an optimum, and the dual point that certifies it."""
 
     value: float
-    point: Floats
+    point: Floats  # the point, as :attr:`mkldist.solvers.base.Solution.dual_variables`
 
 
 @dataclass
 class Bounds(Generic[Point]):
-    """The best bounds met so far.
+    """The best bounds met so far."""
 
-    Parameters
-    ----------
-    best : object
-        Point of the least value.
-    lower : float
-        The greatest lower bound met.
-    upper : float
-        The least value met.
-    progress : float
-        Relative change of a bound beyond which it counts as better.
-    idle : int
-        Iterations since a bound became better.
-    own : Own
-        What the last iteration found at its own point.
-    dual_point : array
-        Dual point that certifies the lower bound.
-    """
-
-    best: Point
-    lower: float = -math.inf
-    upper: float = math.inf
-    progress: float = 0.0
-    idle: int = 0
-    own: Own = NOT_MET
+    best: Point  # point of the least value
+    lower: float = -math.inf  # the greatest lower bound met
+    upper: float = math.inf  # the least value met
+    progress: float = 0.0  # relative change of a bound beyond which it counts as better
+    idle: int = 0  # iterations since a bound became better
+    own: Own = NOT_MET  # what the last iteration found at its own point
+    # Dual point that certifies the lower bound
     dual_point: Floats = field(default_factory=lambda: np.empty(0))
 
     @property
@@ -241,18 +206,11 @@ def largest(weights: Floats, count: int) -> Indices:
     return places[np.argsort(-weights[places], kind="stable")][:count]
 
 
-class WeightCourse:
-    """Weights other than 0 of all iterations, within a number of bytes.
+class WeightHistory:
+    """Weights other than 0 of all iterations, within `most_bytes`.
 
-    Where they take more, each iteration keeps as many of its largest as there is room for.
-
-    Parameters
-    ----------
-    most_bytes : int
-        Bytes that the weights and their places may take, as :func:`mkldist.core.memory.trace_bytes`
-        says.
-    least : int
-        Number of the largest weights that each iteration keeps in any case.
+    Where they take more, each iteration keeps as many of its largest as there is room for, but
+    `least` of them in any case.
     """
 
     def __init__(self, most_bytes: int, least: int) -> None:
@@ -328,19 +286,13 @@ class Trace:
         self._enabled, self._clock, self._spread = enabled, clock, spread
         self._rows: list[tuple[float, ...]] = []
         self._largest: list[tuple[Indices, Floats]] = []
-        self._course: WeightCourse | None = None
+        self._course: WeightHistory | None = None
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
         """Add a row for one iteration, and tell who listens to the clock.
 
-        Parameters
-        ----------
-        objective, dual_objective : float
-            Best upper and lower bound so far.
-        weights : (M,) float64
-            Kernel weights of the iteration.
-        own : Own
-            What the iteration found at these weights.
+        Bounds are the best so far; `weights` (M,) are those of the iteration, and `own` is what it
+        found there.
         """
         if self._clock.on_iteration is not None:
             self._clock.on_iteration(objective, dual_objective)
@@ -355,7 +307,7 @@ class Trace:
         top = largest(weights, count)
         self._largest.append((top, weights[top]))
         if self._course is None:
-            self._course = WeightCourse(trace_bytes(len(weights)), N_LARGEST)
+            self._course = WeightHistory(trace_bytes(len(weights)), N_LARGEST)
         self._course.add(weights)
 
     @classmethod

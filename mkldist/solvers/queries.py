@@ -32,14 +32,7 @@ AT_A_TIME = 4  # Gram matrices in one request
 def gram_matrices(kernels: Ints) -> Generator[Combine, Floats, Floats]:
     """Ask for the Gram matrices of a few kernels.
 
-    Parameters
-    ----------
-    kernels : (k,) intp
-        Indices of the kernels.
-
-    Returns
-    -------
-    (k, n, n) float64
+    Shapes: `kernels` (k,); returns (k, n, n).
     """
     return (yield Combine(np.eye(len(kernels)), kernels))
 
@@ -47,14 +40,7 @@ def gram_matrices(kernels: Ints) -> Generator[Combine, Floats, Floats]:
 def gram_operators(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix]]:
     """Ask for the Gram matrices of a few kernels, or for their operators where the bank has these.
 
-    Parameters
-    ----------
-    kernels : (k,) intp
-        Indices of the kernels.
-
-    Returns
-    -------
-    (k, n, n) float64, or a list of k FactoredMatrix
+    Shapes: `kernels` (k,); returns (k, n, n).
     """
     matrices: Floats | list[FactoredMatrix] = yield Combine(
         np.eye(len(kernels)), kernels, thin=True
@@ -63,20 +49,7 @@ def gram_operators(kernels: Ints) -> Generator[Combine, Any, Floats | list[Facto
 
 
 def check_kernel_number(kernel: int, n_kernels: int) -> None:
-    """Refuse the number of a kernel that is not there.
-
-    Parameters
-    ----------
-    kernel : int
-        The number, from 0, that the user chose.
-    n_kernels : int
-        Number M of kernels.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the numbers that there are.
-    """
+    """Refuse the number of a kernel that is not there, by a SpecError that names those that are."""
     if kernel >= n_kernels:
         raise SpecError(
             "kernel_number",
@@ -88,14 +61,7 @@ def check_kernel_number(kernel: int, n_kernels: int) -> None:
 def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
     """Ask for upper bounds of ``v'K_m v`` that rounding cannot break.
 
-    Parameters
-    ----------
-    vectors : (n, R) float64
-        The vectors v.
-
-    Returns
-    -------
-    (M, R) float64
+    Shapes: `vectors` (n, R); returns (M, R).
     """
     forms: Floats = yield Quadratic(vectors)
     energies: Floats = yield Diagonal(vectors**2)
@@ -105,16 +71,8 @@ def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
 def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
     """Return the best multiple t of a machine's dual point alpha, 0 <= t <= 1.
 
-    Its dual value is ``max_t { t height - t^2/2 form }``.
-
-    Parameters
-    ----------
-    alpha : (n,) or (n, k) float64
-        The dual point.
-    height : float
-        ``1'alpha``, or less; rounding may make it negative.
-    form : float
-        Its quadratic form, or more.
+    Its dual value is ``max_t { t height - t^2/2 form }``, with `height` ``1'alpha`` or less, which
+    rounding may make negative, and `form` its quadratic form or more.
     """
     height = max(height, 0.0)
     t = height / form if form > height else 1.0

@@ -30,58 +30,30 @@ class Part(enum.StrEnum):
 
 @dataclass(frozen=True)
 class ProblemFacts:
-    """Facts by which a method accepts or refuses a problem; a fact left out refuses nothing.
+    """Facts by which a method accepts or refuses a problem; a fact left out refuses nothing."""
 
-    Parameters
-    ----------
-    laplacian : bool, optional
-        True if the method is given a graph Laplacian, False if there is none.
-    shared_weights : bool
-        True if several classes, one column of labels each, are to share kernel weights.
-    weighted : bool
-        True if points have weights, which multiply their losses.
-    grouped : bool
-        True if a user says which kernels form a group.
-    factors : bool
-        True if the bank holds thin factors of the kernels.
-    rounded : bool
-        True if these factors are rounded to float32.
-    targets : collection of Target, optional
-        All targets that the labels fit.
-    smallest_class : int, optional
-        Number of points of the smallest class.
-    """
-
+    # True if the method is given a graph Laplacian, False if there is none
     laplacian: bool | None = None
+    # True if several classes, one column of labels each, are to share kernel weights
     shared_weights: bool = False
-    weighted: bool = False
-    grouped: bool = False
-    factors: bool = False
-    rounded: bool = False
-    targets: Collection[Target] | None = None
-    smallest_class: int | None = None
+    weighted: bool = False  # True if points have weights, which multiply their losses
+    grouped: bool = False  # True if a user says which kernels form a group
+    factors: bool = False  # True if the bank holds thin factors of the kernels
+    rounded: bool = False  # True if these factors are rounded to float32
+    targets: Collection[Target] | None = None  # all targets that the labels fit
+    smallest_class: int | None = None  # number of points of the smallest class
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Reason why a method cannot solve a problem.
+    """Reason why a method cannot solve a problem."""
 
-    Parameters
-    ----------
-    part : Part
-        Part of the problem that does not fit.
-    reason : str
-        Clause whose subject is the method, e.g. ``"needs a graph"``.
-    expected : str
-        Words for the part that the method takes, e.g. ``"a graph Laplacian of the points"``.
-    others : str
-        Words for the methods that take the problem, e.g. ``"a method on graphs"``; empty where
-        no list of them would help.
-    """
-
-    part: Part
-    reason: str
+    part: Part  # part of the problem that does not fit
+    reason: str  # clause whose subject is the method, e.g. ``"needs a graph"``
+    # Words for the part that the method takes, e.g. ``"a graph Laplacian of the points"``
     expected: str
+    # Words for the methods that take the problem, e.g. ``"a method on graphs"``; empty where no
+    # list of them would help
     others: str = ""
 
 
@@ -122,14 +94,8 @@ NEEDS_FACTORS_BELOW = Refusal(
 def unfit_factors(problem: ProblemFacts, has_bound: bool, hinge_machines: bool) -> Refusal | None:
     """Return the refusal of factors, or of rounded ones; None if the bank has none of these.
 
-    Parameters
-    ----------
-    problem : ProblemFacts
-        Facts of the problem.
-    has_bound : bool
-        True if a method bounds the optimum with the kernels from a solution on factors.
-    hinge_machines : bool
-        True if its value with the kernels is computed where factors do not lie below them.
+    A method `has_bound` if it bounds the optimum with the kernels from a solution on factors; of
+    `hinge_machines` the value with the kernels is computed where factors do not lie below them.
     """
     if problem.factors and not has_bound:
         return NEEDS_MATRICES

@@ -188,26 +188,12 @@ def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) 
 def check_effect(
     where: str, given: Mapping[str, Any], points: Sequence[SolverParams], hint: str = ""
 ) -> None:
-    """Refuse parameters that were given but have no effect.
+    """Refuse parameters that were given but have no effect, by a SpecError that names the first.
 
     A parameter of one value must have an effect at one point of a grid at least.  A parameter
     that varies must have one at every point, because runs would be repeated at the others.
-
-    Parameters
-    ----------
-    where : str
-        Place of the parameters, for messages.
-    given : mapping
-        Values or lists of values by name, as the user gave them.
-    points : sequence of SolverParams
-        All settings made of them.
-    hint : str, optional
-        Advice for a parameter that has an effect at some points only.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first parameter without effect, and the value that takes its effect away.
+    `given` are values or lists of values as the user gave them, `points` all settings made of them,
+    and `hint` advice for a parameter that has an effect at some points only.
     """
     for name, value in given.items():
         idle = [point for point in points if not point.has_effect(name)]

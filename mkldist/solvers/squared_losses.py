@@ -56,13 +56,7 @@ class SquaredLoss:
     weights: Floats | None = None
 
     def residual(self, u: Floats) -> Floats:
-        """Return ``w (P(u) - u)`` (n,), minus the derivative of the loss but for its slope.
-
-        Parameters
-        ----------
-        u : (n,) float64
-            Decision values.
-        """
+        """Return ``w (P(u) - u)`` (n,), minus the derivative of the loss but for its slope."""
         r: Floats = np.clip(u, self.lower, self.upper) - u
         return self.weighted(r)
 
@@ -99,12 +93,7 @@ class SquaredLoss:
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
         """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
 
-        Parameters
-        ----------
-        u, change : (n,) float64
-            Decisions and their change along the line.
-        constant, curvature : float
-            The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
+        The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
         """
         ends = self.lower, self.upper
         return root_on_line(u, change, *ends, constant, curvature, self.weights)

@@ -40,28 +40,14 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class HingeTerms(NamedTuple):
-    """Sums over the points that the bounds of a hinge-loss machine consist of.
+    """Sums over the points that the bounds of a hinge-loss machine consist of."""
 
-    Parameters
-    ----------
-    norm : float
-        ``beta'f``, the squared norm of the decision function.
-    total : float
-        ``sum |beta|``.
-    loss, loss_rounding : float
-        Weighted hinge loss, and how much rounding may have taken off it.
-    energy : float
-        ``sum_i K_ii beta_i^2``.
-    rest : float
-        ``sum beta``, zero up to rounding at a feasible point.
-    """
-
-    norm: float
-    total: float
-    loss: float
+    norm: float  # ``beta'f``, the squared norm of the decision function
+    total: float  # ``sum |beta|``
+    loss: float  # weighted hinge loss, and how much rounding may have taken off it
     loss_rounding: float
-    energy: float
-    rest: float
+    energy: float  # ``sum_i K_ii beta_i^2``
+    rest: float  # ``sum beta``, zero up to rounding at a feasible point
 
 
 def hinge_terms(
@@ -101,15 +87,6 @@ def slack_rounding(slack: Floats, reach: Floats, beta: Floats) -> float:
 
     With ``reach_i = sqrt(K_ii)``, f_i is a sum of terms of at most ``reach_i reach_j |beta_j|``.
     Their rounding errors add up like a random walk.
-
-    Parameters
-    ----------
-    slack : (n,) float64
-        ``1 - y_i (f_i + b)`` as computed.
-    reach : (n,) float64
-        Roots of the diagonal of K.
-    beta : (n,) float64
-        Expansion coefficients.
     """
     squares = total = 0.0
     for i in range(len(slack)):
@@ -127,16 +104,7 @@ def best_bias(f: Floats, y: Floats, weights: Floats | None = None) -> float:
     """Return the middle of the minimisers over b of ``sum_i w_i max(0, 1 - y_i (f_i + b))``.
 
     The sum is convex and piecewise linear in b with kinks at ``y_i - f_i``; its slope is minus
-    the weight of the positives, plus w_i at each kink.
-
-    Parameters
-    ----------
-    f : (n,) float64
-        Decision values without bias.
-    y : (n,) float64
-        Labels in {-1, +1}.
-    weights : (n,) float64, optional
-        Positive weights w of the points; by default one for each.
+    the weight of the positives, plus w_i at each kink.  Weights are 1 by default.
     """
     kinks = y - f
     if weights is not None:
@@ -160,15 +128,7 @@ def middle_kink(kinks: Floats, weights: Floats, wanted: float) -> float:
 
 
 def slack_spread(slack: Floats, beta: Floats, lower: Floats, upper: Floats) -> float:
-    """Return how far apart the slacks of points below their bounds are, as a bias sees them.
-
-    Parameters
-    ----------
-    slack : (n,) float64
-        ``y_i - f_i`` without bias.
-    beta, lower, upper : (n,) float64
-        Expansion coefficients and their bounds.
-    """
+    """Return how far apart the slacks ``y_i - f_i`` of points below their bounds are."""
     rising, falling = slack[beta < upper], slack[beta > lower]
     return float(rising.max() - falling.min()) if len(rising) and len(falling) else 0.0
 
@@ -189,17 +149,8 @@ def ascent_on(
 ) -> Ascent:
     """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta.
 
-    Parameters
-    ----------
-    K : (n, n) float64 or SymmetricOperator
-        Symmetric positive semi-definite, C-contiguous; or the operator, of which the steps
-        multiply out a block at a time.
-    y : (n,) float64
-        Labels in {-1, +1}.
-    lower, upper : (n,) float64
-        Bounds of beta; may be infinite.
-    enough : callable
-        Takes beta and ``K beta``, and returns True if the point will do.
+    `K` (n, n) is C-contiguous, or an operator, of which the steps multiply out a block at a time;
+    `enough` takes beta and ``K beta``, and returns True if the point will do.
     """
     if isinstance(K, SymmetricOperator):
         return lambda beta, slack, violation: block_ascent(
@@ -224,17 +175,10 @@ Bound = float | Floats
 
 
 class DualRounding(NamedTuple):
-    """The most that rounding may have added to a dual value ``1'alpha - 1/2 (alpha*y)'K(alpha*y)``.
+    """The most that rounding may add to a dual value ``1'alpha - 1/2 (alpha*y)'K(alpha*y)``."""
 
-    Parameters
-    ----------
-    of_form : float
-        Part of the quadratic form, which grows with the square of alpha.
-    of_sums : float
-        Part of ``1'alpha``, and of what a rest of ``y'alpha`` costs, which grows with alpha.
-    """
-
-    of_form: float = 0.0
+    of_form: float = 0.0  # part of the quadratic form, which grows with the square of alpha
+    # Part of ``1'alpha``, and of what a rest of ``y'alpha`` costs, which grows with alpha
     of_sums: float = 0.0
 
     @property
@@ -248,38 +192,22 @@ EXACT = DualRounding()
 
 @dataclass(frozen=True, eq=False)
 class SvmSolution:
-    """A feasible dual point and the best bias for it, of one machine or of one for each class.
+    """A feasible dual point and the best bias for it, of one machine or of one for each class."""
 
-    Parameters
-    ----------
-    alpha : (n,) or (n, k) float64
-        Dual variables, ``0 <= alpha <= C`` and ``y'alpha = 0`` up to rounding.
-    signed : (n,) or (n, k) float64
-        ``alpha * y``, the expansion coefficients.
-    bias : float or (k,) float64
-        The minimiser of the primal objective over b, for the decision function.
-    objective, dual_objective : float
-        Primal and dual value; the optimum lies between them.
-    iterations, newton_steps : int
-        Pair updates and Newton steps.
-    values : (n,) or (n, k) float64, optional
-        Decision function at the training points, bias included.
-    rounding : DualRounding
-        What rounding may have added to a dual value at alpha; `dual_objective` is less it.
-    scale : float or (k,) float64
-        Factor of `signed` in the decision function whose primal value is `objective`; 1 but where
-        a large C makes a function of slightly larger norm the better one.
-    """
-
+    # (n,) or (n, k), dual variables, ``0 <= alpha <= C`` and ``y'alpha = 0`` up to rounding
     alpha: Floats
-    signed: Floats
-    bias: float | Floats
-    objective: float
+    signed: Floats  # (n,) or (n, k), ``alpha * y``, the expansion coefficients
+    bias: float | Floats  # the minimiser of the primal objective over b, for the decision function
+    objective: float  # upper bound of the optimum
     dual_objective: float
-    iterations: int
+    iterations: int  # pair updates and Newton steps
     newton_steps: int
+    # (n,) or (n, k), decision function at the training points, bias included
     values: Floats | None = None
+    # What rounding may have added to a dual value at alpha; `dual_objective` is less it
     rounding: DualRounding = EXACT
+    # Factor of `signed` in the decision function whose primal value is `objective`; 1 but where a
+    # large C makes a function of slightly larger norm the better one
     scale: float | Floats = 1.0
 
     @classmethod
@@ -323,11 +251,8 @@ class SvmSolution:
     def dual_value(self, form: float) -> float:
         """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
 
-        Parameters
-        ----------
-        form : float
-            Quadratic form of alpha*y as computed, added up over classes, for a kernel whose
-            diagonal is like that of the machine's kernel.
+        `form` is the quadratic form of alpha*y as computed, added up over classes, for a kernel
+        whose diagonal is like that of the machine's kernel.
         """
         return self.height - 0.5 * (form + self.rounding.of_form)
 
@@ -338,27 +263,13 @@ class SvmSolution:
 
 
 class Certificate(NamedTuple):
-    """Bounds of a machine's optimum at a dual point, and the bias there.
+    """Bounds of a machine's optimum at a dual point, and the bias there."""
 
-    Parameters
-    ----------
-    primal : float
-        Primal value with `rounding` added, an upper bound.
-    dual : float
-        Dual value with `dual_rounding` taken off, a lower bound.
-    bias : float
-        The minimiser of the primal value over b.
-    rounding : float
-        Part of `primal` that makes up for its rounding errors.
-    dual_rounding : DualRounding
-        What `dual` is less for its own.
-    """
-
-    primal: float
-    dual: float
-    bias: float
-    rounding: float = 0.0
-    dual_rounding: DualRounding = EXACT
+    primal: float  # primal value with `rounding` added, an upper bound
+    dual: float  # dual value with `dual_rounding` taken off, a lower bound
+    bias: float  # the minimiser of the primal value over b
+    rounding: float = 0.0  # part of `primal` that makes up for its rounding errors
+    dual_rounding: DualRounding = EXACT  # what `dual` is less for its own
 
     def within(self, tol: float) -> bool:
         """Return True if the relative gap, less its part of rounding, is at most `tol`."""
@@ -459,22 +370,8 @@ def maximise_dual(
     less than in the round before.  Newton steps on the free variables follow, unless the pair
     updates suffice.  On an operator, both work on blocks of the variables.
 
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Symmetric positive semi-definite, C-contiguous; or the operator.
-    y : (n,) float64
-        Labels in {-1, +1}.
-    lower, upper : (n,) float64
-        Bounds of beta; may be infinite.
-    beta : (n,) float64
-        Feasible point to start from; it is overwritten.
-    certify : callable
-        Returns the certificate of a machine at beta, given ``K beta``.
-    tol : float
-        Relative duality gap at which to stop.
-    max_rounds : int
-        Limit on rounds.
+    `beta` (n,) is feasible, and overwritten; `certify` returns the certificate of a machine at
+    beta, given ``K beta``; `tol` is the relative duality gap at which to stop.
     """
     tol = max(tol, TOLERANCE_FLOOR)
     ascend = ascent_on(K, y, lower, upper, lambda beta, f: certify(beta, f).within(0.5 * tol))
@@ -536,18 +433,9 @@ def dual_rounding(
 ) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
-    Parameters
-    ----------
-    total : float
-        ``1'|beta|`` as computed.
-    norm : float
-        ``beta'K beta`` as computed.
-    energy : float
-        ``sum_i K_ii beta_i^2``.
-    unbalanced : float
-        What it costs that pair updates leave a rest of ``1'beta``: the bias times the rest.
-    n_points : int
-        Number n of points.
+    `total` is ``1'|beta|`` and `norm` ``beta'K beta`` as computed, `energy` ``sum_i K_ii
+    beta_i^2``, and `unbalanced` what it costs that pair updates leave a rest of ``1'beta``: the
+    bias times the rest.
     """
     return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))
 
@@ -556,18 +444,11 @@ INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
 
 class InnerSvm:
-    """Solve one support vector machine after another on slowly changing Gram matrices.
+    """Train one support vector machine after another on slowly changing Gram matrices.
 
-    Parameters
-    ----------
-    y : (n,) or (n, k) float64
-        Labels in {-1, +1}; with k columns there is a machine for each.
-    C : float or (n,) float64
-        Bound of the dual variables, of all or of each point.
-    tol : float
-        Relative duality gap of the outer problem; machines are solved to a small share of it.
-    counters : Counters
-        Counters to which solves are added.
+    Labels `y` are (n,), or (n, k) for a machine of each column; `C` bounds the dual variables, of
+    all or of each point; machines are solved to a small share of `tol`, the outer problem's
+    relative gap.
     """
 
     def __init__(self, y: Floats, C: Bound, tol: float, counters: Counters) -> None:

@@ -113,14 +113,9 @@ class Candidates:
         return q
 
     def visited(self, rho: Floats, norms: Floats) -> None:
-        """Move the centre to the dual point of a pass, and update the bounds.
+        """Move the centre to the feasible dual point `rho` (n,) of a pass, and update the bounds.
 
-        Parameters
-        ----------
-        rho : (n,) float64
-            A feasible dual point.
-        norms : (M,) float64
-            ``||rho||_{K_m}``; entries of screened kernels are not read.
+        `norms` (M,) are ``||rho||_{K_m}``; entries of screened kernels are not read.
         """
         unseen = ~self.may_be_active
         self.bounds = np.where(unseen, self.bounds, norms)
@@ -132,18 +127,12 @@ class Candidates:
     def screen(
         self, distance: float, threshold: float | None = None, *, left: float = math.inf
     ) -> Generator[Request, Any, None]:
-        """Screen the kernels whose dual norm is below a threshold everywhere in a ball.
+        """Screen the kernels whose dual norm is below a threshold in the ball of radius `distance`.
 
-        Parameters
-        ----------
-        distance : float
-            Radius of the ball around the centre.
-        threshold : float, optional
-            Dual norm of active kernels at the optimum; by default a lower bound in the ball of
-            the largest dual norm of all kernels.
-        left : float
-            Ratio of the present gap to the tolerance.  If it is small, few passes are left, and
-            the pass that asks for the radii would cost more than it saves.
+        The threshold is the dual norm of active kernels at the optimum, by default a lower bound in
+        the ball of the largest dual norm of all kernels.  `left` is the ratio of the present gap to
+        the tolerance: if it is small, few passes are left, and that for the radii would cost more
+        than it saves.
         """
         if not math.isfinite(distance):
             return
@@ -183,12 +172,8 @@ def _centred_radii(n_points: int) -> Generator[Request, Any, Floats]:
 def distance_to_optimum(upper: float, value: float, curvature: float) -> float:
     """Return a bound of ``||rho* - rho||``; infinite if the dual is not strongly concave.
 
-    Parameters
-    ----------
-    upper, value : float
-        A primal value, and the dual value of rho.
-    curvature : float
-        Modulus mu of strong concavity; 0 if there is none.
+    `upper` is a primal value, `value` the dual value of rho, and `curvature` the modulus mu of
+    strong concavity; 0 if there is none.
     """
     if curvature == 0.0:
         return math.inf
@@ -254,14 +239,7 @@ class WorkingSet:
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
         """Ask for ``q_m(alpha*y)`` on the working set, added up over classes.
 
-        Parameters
-        ----------
-        point : (n,) or (n, k) float64
-            ``alpha * y``, of one machine or of one for each class.
-
-        Returns
-        -------
-        (S,) float64
+        Shapes: `point` (n,) or (n, k); returns (S,).
         """
         if self.everything:
             q = yield from self.visit_all(point[None])
@@ -275,14 +253,7 @@ class WorkingSet:
 
         It is zero for kernels that are proven inactive.
 
-        Parameters
-        ----------
-        points : (J, n) or (J, n, k) float64
-            ``alpha_j * y``.
-
-        Returns
-        -------
-        (M, J) float64
+        Shapes: `points` (J, n) or (J, n, k); returns (M, J).
         """
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
         q = yield from self.candidates.quadratic(columns)
@@ -290,20 +261,9 @@ class WorkingSet:
         return by_point
 
     def newcomers(self, q: Floats, threshold: float) -> Ints:
-        """Return the kernels outside whose q_m exceeds a threshold, largest q_m first.
+        """Return the kernels outside whose q_m (M,) exceeds a threshold, largest q_m first.
 
         At most :func:`most_newcomers` are returned.
-
-        Parameters
-        ----------
-        q : (M,) float64
-            ``q_m(alpha*y)`` of all kernels.
-        threshold : float
-            Value to exceed.
-
-        Returns
-        -------
-        (K,) intp
         """
         outside = q > threshold
         outside[self.kernels] = False
@@ -314,12 +274,7 @@ class WorkingSet:
     def take_first(self, y: Floats, ridges: Floats | float = 0.0) -> Generator[Request, Any, None]:
         """Take the kernels of the largest q_m where alpha is equal within each class, by one pass.
 
-        Parameters
-        ----------
-        y : (n,) or (n, k) float64
-            Labels.
-        ridges : (M,) float64, optional
-            Number that is added to the diagonal of each kernel.
+        `ridges`, one or (M,), are added to the diagonals of the kernels.
         """
         positive = y > 0
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
@@ -333,16 +288,7 @@ class WorkingSet:
     def enlarge(self, kernels: Ints, points: Floats) -> Generator[Request, Any, Floats]:
         """Take kernels into the working set; ask for their ``q_m(alpha_j*y)``.
 
-        Parameters
-        ----------
-        kernels : (K,) intp
-            Kernels outside.
-        points : (J, n) or (J, n, k) float64
-            ``alpha_j * y`` of the points whose q is known on the working set.
-
-        Returns
-        -------
-        (J, K) float64
+        Shapes: `kernels` (K,); `points` (J, n) or (J, n, k); returns (J, K).
         """
         self.take(kernels)
         if not len(points):
@@ -354,19 +300,10 @@ class WorkingSet:
 
 
 def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int:
-    """Return the number of kernels that may join a working set at once.
+    """Return the number of kernels that may join a working set of `size` at once.
 
     The working set may double.  If the bank has very many kernels, more of them may join, for
-    their cost is small beside that of a pass over all.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels.
-    size : int
-        Kernels in the working set.
-    first : int
-        Number of kernels that it starts from.
+    their cost is small beside that of a pass over all.  `first` is the number that it starts from.
     """
     return max(first, n_kernels // PASS_SHARE, size)
 
@@ -374,13 +311,6 @@ def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
     """Return the relative gap on the working set at which the next pass is due.
 
-    Parameters
-    ----------
-    tol : float
-        Relative gap asked for.
-    gap_of_pass : float
-        Gap on all kernels that the last pass found.
-    share : float
-        Share of `gap_of_pass` that may be left on the working set.
+    Of the gap on all kernels that the last pass found, a `share` may be left on the working set.
     """
     return max(SOLVED_TOL * tol, share * gap_of_pass)

@@ -12,7 +12,7 @@ import mkldist
 from mkldist.core.arrays import Target
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.targets import losses_by_target
+from mkldist.solvers.base import losses_by_target
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2

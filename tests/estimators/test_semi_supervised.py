@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from mkldist import SemiSupervisedMKLClassifier
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.targets import learns_unlabelled
+from mkldist.solvers.base import learns_unlabelled
 
 ABLE = [name for name, method in METHODS.items() if learns_unlabelled(method)]
 

@@ -12,7 +12,8 @@ from scipy import ndimage
 from scipy.optimize import Bounds, minimize
 from scipy.spatial.distance import cdist
 
-from mkldist.kernels.affine_distance import (
+from mkldist.kernels.graph import GraphSpec, adjacency
+from mkldist.kernels.image_distances import (
     DERIVATIVES,
     IDENTITY,
     PADDING,
@@ -21,7 +22,6 @@ from mkldist.kernels.affine_distance import (
     _linearise,
     affine_distances,
 )
-from mkldist.kernels.graph import GraphSpec, adjacency
 from tests.data.mistakes import mistake
 from tests.kernels.pictures import MOVES, deformed, plain, random_images
 

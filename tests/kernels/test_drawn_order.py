@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.kernels.drawn_order import first_drawn
 from mkldist.kernels.families import kernel_list
+from mkldist.kernels.kernel_list import first_drawn
 from mkldist.spec.banks import BankSpec
 
 NAMES = tuple("abcdefg")

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.evaluate import check_custom, check_points, check_scale, evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.kernels.point_checks import check_custom, check_points, check_scale
 from mkldist.spec.banks import BankSpec
 
 SPEC = BankSpec(

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from mkldist.errors import DataError
-from mkldist.kernels.tangent_distance import (
+from mkldist.kernels.image_distances import (
     AFFINE,
     BLOCK,
     DEFORMATIONS,

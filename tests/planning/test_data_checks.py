@@ -31,7 +31,7 @@ from mkldist.planning.data_checks import (
 )
 from mkldist.planning.resolved import resolve
 from mkldist.planning.spec_checks import resolve_methods
-from mkldist.solvers.most_points import most_points
+from mkldist.solvers.base import most_points
 from mkldist.spec import checks
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec

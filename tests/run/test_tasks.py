@@ -46,7 +46,7 @@ from mkldist.run.tasks import (
     solve_batch,
 )
 from mkldist.run.work_queue import BuildItem
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import damage
 from tests.run.sweeps import (
@@ -334,12 +334,12 @@ def test_solvers_on_a_graph_share_the_factors_of_their_kernels(tmp_path, monkeyp
     asked: list[str] = []
     made: list[str] = []
 
-    class Watched(KeptArrays):
+    class Watched(ArrayCache):
         def get(self, key, make):
             asked.append(key[0])
             return super().get(key, lambda: made.append(key[0]) or make())
 
-    monkeypatch.setattr(batch, "KeptArrays", Watched)
+    monkeypatch.setattr(batch, "ArrayCache", Watched)
     task = task_of(ON_A_GRAPH, tmp_path)
     assert states(solve_batch(task)) == [RunState.COMPLETE] * 6
     # Six settings of two methods, each on all labels and without either of two folds.

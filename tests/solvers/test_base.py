@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, reason_to_stop, usual_passes
+from mkldist.solvers.base import Problem, Solution, default_passes, reason_to_stop
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
@@ -90,5 +90,5 @@ def test_a_path_begins_at_the_strongest_regularisation():
 
 
 def test_a_method_takes_the_usual_passes_unless_it_says_otherwise():
-    assert METHODS["level"].typical_passes is usual_passes
-    assert [METHODS["alignf"].typical_passes(n) for n in (1, 1000)] != [usual_passes(1)] * 2
+    assert METHODS["level"].typical_passes is default_passes
+    assert [METHODS["alignf"].typical_passes(n) for n in (1, 1000)] != [default_passes(1)] * 2

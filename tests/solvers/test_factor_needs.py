@@ -48,19 +48,19 @@ def test_norms_that_lack_little_together_blame_no_kernel():
 def test_kernels_in_use_and_those_of_larger_forms_are_to_blame():
     # The largest form found is 4: kernel 2 would exceed it, kernel 1 would not.
     both = forms([4.4, 3.0, 5.0], [4.0, 1.0, 3.0])
-    blame = on_factors.blame_of_forms(solution([1.0, 0.0, 0.0]), both, tol=0.01)
+    blame = on_factors.error_by_kernel(solution([1.0, 0.0, 0.0]), both, tol=0.01)
     np.testing.assert_allclose(blame, [0.1, 0.0, 0.5])
-    assert on_factors.most_blamed(blame, 0.01).tolist() == [0, 2]
+    assert on_factors.largest_errors(blame, 0.01).tolist() == [0, 2]
 
 
 def test_where_those_lack_nothing_all_may_be_to_blame():
     both = forms([4.0, 3.0, 2.0], [4.0, 1.0, 2.0])
-    blame = on_factors.blame_of_forms(solution([1.0, 0.0, 0.0]), both, tol=0.01)
+    blame = on_factors.error_by_kernel(solution([1.0, 0.0, 0.0]), both, tol=0.01)
     np.testing.assert_allclose(blame, [0.0, 0.5, 0.0])
 
 
 def test_factors_without_any_form_are_to_blame_alike():
-    blame = on_factors.blame_of_forms(solution([0.5, 0.5]), forms([1.0, 1.0], [0.0, 0.0]), 0.01)
+    blame = on_factors.error_by_kernel(solution([0.5, 0.5]), forms([1.0, 1.0], [0.0, 0.0]), 0.01)
     assert (blame > 1e100).all()
 
 
@@ -86,9 +86,9 @@ def test_points_count_that_any_machine_uses():
 
 
 def test_a_share_of_the_loss_is_that_of_weight_and_rest():
-    blame = on_factors.blame_of_diagonals(
+    blame = on_factors.error_by_diagonals(
         solution([0.5, 0.5, 0.0]), [factor(1, 0.3), factor(1, 0.1), factor(1, 0.9)]
     )
     np.testing.assert_allclose(blame, [0.75, 0.25, 0.0])
-    nothing = on_factors.blame_of_diagonals(solution([1.0]), [factor(1, 0.0)])
+    nothing = on_factors.error_by_diagonals(solution([1.0]), [factor(1, 0.0)])
     np.testing.assert_allclose(nothing, [0.0])

@@ -7,11 +7,11 @@ import pickle
 import numpy as np
 import pytest
 
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 
 
 def test_an_array_is_made_once_and_nobody_changes_it():
-    kept, made = KeptArrays(1000), []
+    kept, made = ArrayCache(1000), []
 
     def make():
         made.append(None)
@@ -25,7 +25,7 @@ def test_an_array_is_made_once_and_nobody_changes_it():
 
 
 def test_another_process_begins_without_arrays():
-    kept = KeptArrays(80)
+    kept = ArrayCache(80)
     kept.get("a", lambda: np.zeros(10))
     other = pickle.loads(pickle.dumps(kept))
     assert other.known("a") is None
@@ -37,7 +37,7 @@ def test_another_process_begins_without_arrays():
 
 
 def test_those_used_last_stay_within_the_limit():
-    kept = KeptArrays(2 * 80)
+    kept = ArrayCache(2 * 80)
     for name in ("a", "b", "a", "c"):  # c makes b leave, for a was used after it
         kept.get(name, lambda: np.zeros(10))
     remade = []
@@ -47,21 +47,21 @@ def test_those_used_last_stay_within_the_limit():
 
 
 def test_an_array_beyond_the_limit_is_made_and_not_kept():
-    kept, made = KeptArrays(8), []
+    kept, made = ArrayCache(8), []
     for _ in range(2):
         assert kept.get("a", lambda: made.append(None) or np.ones(5)).sum() == 5.0
     assert len(made) == 2
 
 
 def test_an_array_beyond_the_limit_displaces_no_other():
-    kept, made = KeptArrays(80), []
+    kept, made = ArrayCache(80), []
     for size in (10, 11, 10):
         kept.get(size, lambda size=size: made.append(size) or np.zeros(size))
     assert made == [10, 11]
 
 
 def test_solvers_on_other_kernels_share_arrays_and_their_limit():
-    kept = KeptArrays(2 * 80)
+    kept = ArrayCache(2 * 80)
     first, second = kept.on("first"), kept.on("second")
     assert (kept.kernels_id, first.kernels_id, second.kernels_id) == ("", "first", "second")
     made = first.get("a", lambda: np.zeros(10))

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.core.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.most_points import most_points
+from mkldist.solvers.base import most_points
 
 
 @pytest.mark.parametrize("name", ["level", "spicymkl"])

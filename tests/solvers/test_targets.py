@@ -6,7 +6,7 @@ from typing import Literal
 
 from mkldist.core.arrays import Target
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.targets import choices, learns_unlabelled, losses_by_target
+from mkldist.solvers.base import choices, learns_unlabelled, losses_by_target
 
 
 def test_a_loss_decides_what_a_method_learns():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.core.memory import TRACED_WEIGHT_BYTES, trace_bytes
-from mkldist.solvers.progress import WeightCourse, largest
+from mkldist.solvers.progress import WeightHistory, largest
 
 
 def some_weights(n_iterations: int, n_kernels: int, share: float = 0.5) -> np.ndarray:
@@ -18,8 +18,8 @@ def some_weights(n_iterations: int, n_kernels: int, share: float = 0.5) -> np.nd
     return np.where(draw.uniform(size=weights.shape) < share, weights, 0.0)
 
 
-def course_of(weights: np.ndarray, n_entries: int, least: int = 2) -> WeightCourse:
-    course = WeightCourse(n_entries * TRACED_WEIGHT_BYTES, least)
+def course_of(weights: np.ndarray, n_entries: int, least: int = 2) -> WeightHistory:
+    course = WeightHistory(n_entries * TRACED_WEIGHT_BYTES, least)
     for row in weights:
         course.add(row)
     return course
@@ -58,7 +58,7 @@ def test_many_iterations_of_many_kernels_take_the_bytes_of_the_plan():
     n_kernels = 200_000
     draw = np.random.default_rng(0)
     weights = draw.uniform(size=n_kernels)
-    course = WeightCourse(trace_bytes(n_kernels), 5)
+    course = WeightHistory(trace_bytes(n_kernels), 5)
     tracemalloc.start()
     try:
         for _ in range(40):

@@ -13,7 +13,7 @@ import mkldist
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.methods import lapmkl
 from mkldist.methods.lapmkl import METHOD, LapMKLParams
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses
@@ -111,7 +111,7 @@ def test_many_kernels_are_taken_in_parts(monkeypatch):
     assert len(sizes) > 60
 
 
-class CountedArrays(KeptArrays):
+class CountedArrays(ArrayCache):
     """Arrays that count how often each was made."""
 
     def __init__(self, limit):
@@ -152,7 +152,7 @@ def test_a_kernel_meets_the_graph_once_for_all_labels_and_gammas():
 def test_the_first_mixture_is_made_once_for_all_labels_and_gammas():
     instance = instances.not_normalised()
     y, L = some_labels(instance), heat_laplacian(instance.grams)
-    M, kept = len(instance.grams), KeptArrays(2**24).on("these")
+    M, kept = len(instance.grams), ArrayCache(2**24).on("these")
 
     def run(labels, kept, **gammas):
         problem = replace(plain_bank.problem(instance.grams, labels, L), kept=kept)
