@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -16,6 +16,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.durable import remove_temporaries, replacing
 from mkldist.core.identity import content_id
 from mkldist.core.metrics import PARTS
+from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import feature_scale, filled
 from mkldist.fit.decision import BankFunctions, Expansion
@@ -41,9 +42,8 @@ CACHED_BYTES = 2**26
 class Boundary:
     """A decision function of two features and the points around it."""
 
-    # (str, str): Names of the features on the horizontal and the vertical axis
-    feature_names: tuple[str, str]
-    class_names: tuple[str, ...]  # Names of the k classes
+    feature_names: tuple[str, str]  # on the horizontal and the vertical axis
+    class_names: tuple[str, ...]  # of the k classes
     points: Floats  # (n, 2) float64: All points, in the units of the data, missing values filled
     numbers: Ints  # (n,) intp: Position of each point's class in `class_names`
     # Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
@@ -307,83 +307,80 @@ def _legend(shown: Boundary) -> list[Any]:
 # Metadata field of each kind of file that holds the content id.
 CARRIERS = {".png": "Source", ".svg": "Identifier"}
 DOTS_PER_INCH = 220
+VERSION = 1  # of the style of pictures
+FIRST_SPLIT = 0
+LINE_LETTERS = 46  # letters below a title
 
 
 def keep_figure(folder: Path, name: str, content: str, draw: Callable[[], Figure]) -> bool:
     """Draw a picture and write it as ``NAME.png`` and ``NAME.svg``, unless both exist.
 
-    True if the picture was drawn.
+    The content id of the picture is written into the files.  True if the picture was drawn.
     """
+    import matplotlib as mpl
+
     paths = [folder / f"{name}{suffix}" for suffix in CARRIERS]
-    if all(_shows(path, content) for path in paths):
+    if all(path.exists() and content.encode() in path.read_bytes() for path in paths):
         return False
     figure = draw()
     for path in paths:
-        _write(path, figure, content)
+        metadata: dict[str, str | None] = {CARRIERS[path.suffix]: content}
+        if path.suffix == ".svg":
+            metadata["Date"] = None
+        with replacing(path) as temporary, mpl.rc_context({"svg.hashsalt": content}):
+            figure.savefig(temporary, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
     return True
 
 
-def _shows(path: Path, content: str) -> bool:
-    try:
-        return content.encode() in path.read_bytes()
-    except FileNotFoundError:
-        return False
-
-
-def _write(path: Path, figure: Figure, content: str) -> None:
-    import matplotlib as mpl
-
-    metadata: dict[str, str | None] = {CARRIERS[path.suffix]: content}
-    if path.suffix == ".svg":
-        metadata["Date"] = None
-    with replacing(path) as temporary, mpl.rc_context({"svg.hashsalt": content}):
-        figure.savefig(temporary, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
-
-
-VERSION = 1  # of the style of pictures
-FIRST_SPLIT = 0
-LINE_LETTERS = 46  # letters below a title
-SHOWN = {"test_error": "test error", "unlabelled_error": "unlabelled error"}
-
-
-@dataclass(frozen=True, eq=False)
-class FigurePlan:
-    """One picture."""
-
-    name: str  # Name of its files
-    bank: BankPlan  # Bank of its run
-    record: RunRecord  # Record of the run
-    title: str  # Text above the picture
-    subtitle: str
-
-    @property
-    def content(self) -> str:
-        """Content id of the picture."""
-        return content_id(
-            version=VERSION, run=self.record.id, title=self.title, subtitle=self.subtitle
-        )
+def content_of(record: RunRecord, title: str, subtitle: str) -> str:
+    """Return the content id of the picture of a run."""
+    return content_id(version=VERSION, run=record.id, title=title, subtitle=subtitle)
 
 
 def draw_figures(plan: Plan, resolved: Resolved, store: Journal, folder: Path) -> tuple[Path, ...]:
     """Draw the pictures that a sweep requests and whose runs are complete.
 
-    An existing picture with the same content is not drawn again.
-
-    Paths of the pictures, without their suffixes.
+    There is one for every data set, bank and method, of its best setting on the first split.  An
+    existing picture with the same content is not drawn again.  Paths are without their suffixes.
     """
     if not plan.spec.outputs.figures:
         return ()
     remove_temporaries(folder)
-    paths = []
-    for figure in _figures(plan, resolved, store):
-        dataset, splits = resolved.datasets[figure.record.dataset]
+    banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
+    several_banks = len(plan.spec.sized_banks) > 1
+    places: dict[tuple[str, str, str], list[RunPlan]] = {}
+    for run in plan.runs:
+        if run.split == FIRST_SPLIT:
+            places.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
+    metric, paths = plan.spec.metric_of("classification"), []
+    for (dataset, label, key), runs in places.items():
+        complete = [
+            (run, record)
+            for run in runs
+            if (record := store.read(run.id)) is not None and record.state is RunState.COMPLETE
+        ]
+        if not complete:
+            continue
+        scores = complete[0][1].scores
+        score = next(name for name in map(metric.variable, PARTS) if name in scores)
+        run, best = min(complete, key=lambda pair: metric.loss(pair[1].scores[score]))
+        grid = resolved.grids[dataset][key]
+        title = f"{dataset}: {key}" + f", {label}" * several_banks
+        subtitle = subtitle_of(best, grid.run_parameters or grid.dims)
+        name = "-".join([dataset, *[label] * several_banks, key])
+        bank, (points, splits) = banks[run.bank, label, dataset], resolved.datasets[dataset]
 
-        def draw(figure: FigurePlan = figure, dataset: Any = dataset, splits: Any = splits) -> Any:
-            shown = boundary(figure.bank, dataset, splits, figure.record)
-            return draw_boundary(shown, figure.title, figure.subtitle)
+        def draw(
+            bank: BankPlan = bank,
+            points: Dataset = points,
+            splits: Any = splits,
+            best: RunRecord = best,
+            words: tuple[str, str] = (title, subtitle),
+        ) -> Figure:
+            return draw_boundary(boundary(bank, points, splits, best), *words)
 
-        keep_figure(folder, figure.name, figure.content, draw)
-        paths.append(folder / figure.name)
+        keep_figure(folder, name, content_of(best, title, subtitle), draw)
+        paths.append(folder / name)
     return tuple(paths)
 
 
@@ -391,77 +388,28 @@ def undrawable_runs(plan: Plan, store: Journal) -> list[str]:
     """Return complete runs that a picture may need but whose coefficients were not kept."""
     if not plan.spec.outputs.figures:
         return []
-    wanted = (run.id for run in plan.runs if run.split == FIRST_SPLIT)
-    records = (store.read(run_id) for run_id in wanted)
+    wanted = (store.read(run.id) for run in plan.runs if run.split == FIRST_SPLIT)
     return [
         record.id
-        for record in records
+        for record in wanted
         if record is not None and record.state is RunState.COMPLETE and not record.train_rows.size
     ]
 
 
-def _figures(plan: Plan, resolved: Resolved, store: Journal) -> Iterator[FigurePlan]:
-    """Yield a picture for every data set, bank and method with a complete run."""
-    banks = {(bank.id, bank.spec.label, bank.dataset): bank for bank in plan.banks}
-    several_banks = len(plan.spec.sized_banks) > 1
-    for runs in _settings(plan):
-        records = [record for run in runs if (record := store.read(run.id)) is not None]
-        complete = [record for record in records if record.state is RunState.COMPLETE]
-        if not complete:
-            continue
-        metric = plan.spec.metric_of("classification")
-        names = map(metric.variable, PARTS)
-        score = next(name for name in names if name in complete[0].scores)
-        best = min(complete, key=lambda record: metric.loss(record.scores[score]))
-        run = next(run for run in runs if run.id == best.id)
-        on = f", {run.bank_label}" if several_banks else ""
-        yield FigurePlan(
-            name="-".join(_words(run, several_banks=several_banks)),
-            bank=banks[run.bank, run.bank_label, run.dataset],
-            record=best,
-            title=f"{run.dataset}: {run.key}{on}",
-            subtitle=_subtitle(best, _varied(resolved, run)),
-        )
+def subtitle_of(record: RunRecord, dims: Iterable[str]) -> str:
+    """Return a run's error and number of kernels, and below them its hyperparameters.
 
-
-def _varied(resolved: Resolved, run: RunPlan) -> Collection[str]:
-    """Return the names of the parameters in which the runs beside a run differ."""
-    grid = resolved.grids[run.dataset][run.key]
-    return grid.run_parameters or grid.dims
-
-
-def _settings(plan: Plan) -> list[list[RunPlan]]:
-    """Return the runs of the first split, grouped by data set, bank and method."""
-    places: dict[tuple[str, str, str], list[RunPlan]] = {}
-    for run in plan.runs:
-        if run.split == FIRST_SPLIT:
-            places.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
-    return list(places.values())
-
-
-def _words(run: RunPlan, *, several_banks: bool) -> list[str]:
-    bank = [run.bank_label] if several_banks else []
-    return [run.dataset, *bank, run.key]
-
-
-def _subtitle(record: RunRecord, dims: Iterable[str]) -> str:
-    """Return a run's error and number of kernels, and below them its hyperparameters."""
-    settings = [f"{name} = {_short(record.params.get(name))}" for name in dims]
-    n_active = record.n_active
-    kernels = f"{n_active} kernel{'s' * (n_active != 1)}"
-    errors = [
-        f"{words} {100 * record.scores[score]:.3g} %"
-        for score, words in SHOWN.items()
-        if score in record.scores
+    Lines break between phrases alone.
+    """
+    values = {name: record.params.get(name) for name in dims}
+    settings = [f"{name} = {f'{value:.6g}' if isinstance(value, float) else value}"
+                for name, value in values.items()]  # fmt: skip
+    words = [f"{part} error {100 * record.scores[name]:.3g} %"
+             for part in ("test", "unlabelled")
+             if (name := f"{part}_error") in record.scores]  # fmt: skip
+    words.append(pluralize(record.n_active, "kernel"))
+    lines = [
+        wrap(", ".join(phrase.replace(" ", "\xa0") for phrase in phrases), LINE_LETTERS)
+        for phrases in (words, settings)
     ]
-    return "\n".join(line for words in ([*errors, kernels], settings) for line in _lines(words))
-
-
-def _lines(phrases: Sequence[str]) -> list[str]:
-    """Return phrases set on lines, which break only between phrases."""
-    kept_together = ", ".join(phrase.replace(" ", "\xa0") for phrase in phrases)
-    return [line.replace("\xa0", " ") for line in wrap(kept_together, LINE_LETTERS)]
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return "\n".join(line for some in lines for line in some).replace("\xa0", " ")

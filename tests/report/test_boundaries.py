@@ -143,10 +143,9 @@ def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     best = min(level, key=lambda record: record.scores["test_error"])
     planned = [best] if level[0].scores != level[1].scores else level[:1]
     content = (tmp_path / "out/figures/two_moons-level.svg").read_text()
-    identity = boundaries.FigurePlan(
-        "", None, planned[0], "two_moons: level",
-        boundaries._subtitle(planned[0], {"C": [1, 100]}),
-    ).content  # fmt: skip
+    identity = boundaries.content_of(
+        planned[0], "two_moons: level", boundaries.subtitle_of(planned[0], {"C": [1, 100]})
+    )
     assert identity in content
 
 

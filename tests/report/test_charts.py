@@ -26,7 +26,7 @@ from mkldist.report.charts import (
     write_explanation,
 )
 from mkldist.report.facts import COLOURS, looks
-from tests.analysis import test_nested_validation
+from tests.analysis import test_selection
 from tests.analysis.studies import N_KERNELS, study
 from tests.analysis.traced import learnt, traced
 from tests.report.made_up import NAN, explanation, facts_of, share
@@ -182,7 +182,7 @@ def test_learning_curves_have_a_figure_for_a_data_set_of_several_sizes():
 
 
 def selecting(task: str = "classification", **attributes: str):
-    tree = test_nested_validation.tree(task, **attributes)
+    tree = test_selection.tree(task, **attributes)
     tree.attrs.update(spec='{"name": "made-up"}', provenance="{}")
     return facts_of(tree)
 

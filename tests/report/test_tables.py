@@ -32,7 +32,7 @@ from mkldist.report.tables import (
     selection_bias_table,
     stability_table,
 )
-from tests.analysis import test_nested_validation
+from tests.analysis import test_selection
 
 
 def test_results_have_a_row_a_setting_and_mark_the_best(facts):
@@ -241,7 +241,7 @@ def test_the_runs_of_the_best_are_those_of_its_mean(of, request):
 
 
 def test_the_bias_of_a_selection_has_both_rules_with_their_interval():
-    found = selection_bias(test_nested_validation.tree("classification"))
+    found = selection_bias(test_selection.tree("classification"))
     table = selection_bias_table(found)
     assert table.headings == (
         "method", "rule", "settings", "inner folds", "test part", "optimism (95 %)",
@@ -254,5 +254,5 @@ def test_the_bias_of_a_selection_has_both_rules_with_their_interval():
                     "19.00 %", "6.3"]  # fmt: skip
     assert sparsest[1] == "sparsest within 1 s.e."
     assert table.marks == [row["low"] > 0, False]
-    (row,) = selection_bias_table(selection_bias(test_nested_validation.tree("regression"))).rows
+    (row,) = selection_bias_table(selection_bias(test_selection.tree("regression"))).rows
     assert [cell.text for cell in row][3:5] == ["0.1667", "0.1900"]

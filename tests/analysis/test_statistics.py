@@ -1,0 +1,524 @@
+"""Tests, intervals and fits on plain arrays, held to formulas, tables and simulations."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from scipy import integrate, stats
+from scipy.stats import norm
+
+from mkldist.analysis.comparison import compare_active_kernels
+from mkldist.analysis.selection import choose_setting
+from mkldist.analysis.statistics import (
+    Overlap,
+    corrected_interval,
+    corrected_t_test,
+    correlated_posterior,
+    fit_power_law,
+    fit_repeated,
+    frequencies,
+    friedman,
+    holm,
+    known_interval,
+    lack_of_fit,
+    loss_interval,
+    mcnemar,
+    pairwise_wilcoxon,
+    selection_stability,
+    signed_rank_posterior,
+)
+from mkldist.errors import InputError
+from tests.variants import quick
+
+HALVES = Overlap(50, 50)
+
+
+def test_without_overlap_the_test_is_that_of_scipy():
+    differences = np.random.default_rng(0).normal(0.3, 1.0, 12)
+    test = corrected_t_test(differences, Overlap(90, 10, independent=True))
+    expected = stats.ttest_1samp(differences, 0.0)
+    assert test.statistic == pytest.approx(expected.statistic, rel=1e-12)
+    assert test.p_value == pytest.approx(expected.pvalue, rel=1e-12)
+    interval = corrected_interval(differences, Overlap(90, 10, independent=True))
+    low, high = expected.confidence_interval(0.95)
+    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_the_correction_of_ten_folds_is_that_of_the_paper():
+    # Nadeau & Bengio: 1/10 + 1/9 in place of 1/10.
+    differences = np.random.default_rng(1).normal(0.3, 1.0, 10)
+    plain = stats.ttest_1samp(differences, 0.0).statistic
+    corrected = corrected_t_test(differences, Overlap(90, 10)).statistic
+    assert plain / corrected == pytest.approx(math.sqrt((1 / 10 + 1 / 9) * 10))
+
+
+def test_corrected_tests_keep_their_level_where_naive_ones_do_not():
+    # Means of a fresh sample, on random halves of 40 points: the true difference is zero.
+    rng = np.random.default_rng(2)
+    naive, corrected = [], []
+    for _ in range(400):
+        sample = rng.normal(size=40)
+        values = np.array([sample[rng.permutation(40)[:20]].mean() for _ in range(15)])
+        naive.append(stats.ttest_1samp(values, 0.0).pvalue < 0.05)
+        corrected.append(corrected_t_test(values, Overlap(20, 20)).p_value < 0.05)
+    assert np.mean(naive) > 0.3
+    assert np.mean(corrected) < 0.08
+
+
+@pytest.mark.parametrize("value", [0.0, 0.2, -0.2])
+def test_equal_differences(value):
+    differences = np.full(5, value)
+    test = corrected_t_test(differences, HALVES)
+    assert test.p_value == (1.0 if value == 0.0 else 0.0)
+    assert correlated_posterior(differences, HALVES, 0.1) == (value < 0, value == 0, value > 0)
+
+
+def test_the_posterior_is_the_integral_of_the_papers_density():
+    # Benavoli et al. 2017, (9): Student with n - 1 degrees of freedom, location the mean, and
+    # scale² (1/n + rho / (1 - rho)) times the variance.
+    differences = np.random.default_rng(3).normal(0.02, 0.03, 25)
+    rho = 30 / (70 + 30)
+    scale = math.sqrt((1 / 25 + rho / (1 - rho)) * differences.var(ddof=1))
+
+    def density(x: float) -> float:
+        u = (x - differences.mean()) / scale
+        constant = math.gamma(12.5) / (math.sqrt(24 * math.pi) * math.gamma(12)) / scale
+        return constant * (1 + u**2 / 24) ** -12.5
+
+    posterior = correlated_posterior(differences, Overlap(70, 30), 0.01)
+    inside = integrate.quad(density, -0.01, 0.01)[0]
+    assert posterior.equivalent == pytest.approx(inside, abs=1e-9)
+    assert posterior.above == pytest.approx(integrate.quad(density, 0.01, 3)[0], abs=1e-6)
+    assert sum(posterior) == pytest.approx(1.0)
+
+
+def test_what_cannot_be_told_is_refused():
+    with pytest.raises(ValueError, match="found 1 split; expected at least two"):
+        corrected_t_test(np.array([1.0]), HALVES)
+    with pytest.raises(ValueError, match="found rope = -1"):
+        correlated_posterior(np.zeros(3), HALVES, -1)
+
+
+def test_an_interval_is_of_the_values_that_are_known():
+    values = np.array([0.1, np.nan, 0.4])
+    assert known_interval(values, HALVES) == corrected_interval(values[[0, 2]], HALVES)
+    one = known_interval(values[:2], HALVES)
+    assert one.mean == 0.1
+    assert math.isnan(one.low)
+    assert math.isnan(one.high)
+    assert math.isnan(known_interval(values[1:2], HALVES).mean)
+
+
+def test_the_interval_of_a_share_is_clopper_and_pearsons_of_the_effective_rows():
+    errors, overlap = np.array([0.1, 0.3, 0.2, 0.25, 0.15]), Overlap(126, 54)
+    interval = loss_interval(errors, overlap, 150, 1.0)
+    variance = errors.var(ddof=1) * (1 / 5 + 54 / 126)
+    ratio = stats.t.ppf(0.975, 149) / stats.t.ppf(0.975, 4)
+    n = 0.2 * 0.8 / variance * ratio**2
+    assert n < 150
+    assert interval.mean == pytest.approx(0.2)
+    assert interval.low == pytest.approx(stats.beta.ppf(0.025, 0.2 * n, 0.8 * n + 1))
+    assert interval.high == pytest.approx(stats.beta.ppf(0.975, 0.2 * n + 1, 0.8 * n))
+
+
+@pytest.mark.parametrize("errors", [[0.0] * 5, [0.25] * 5, [1.0] * 5, [0.0], [0.0, 0.02]])
+def test_no_interval_of_a_share_is_of_no_width_or_leaves_its_bounds(errors):
+    interval = loss_interval(np.array(errors), Overlap(126, 54), 150, 1.0)
+    assert 0.0 <= interval.low < interval.high <= 1.0
+    assert interval.low <= interval.mean <= interval.high
+
+
+def test_the_interval_of_a_loss_without_bound_is_students_of_its_logarithm():
+    losses = np.array([3.0, 5.0, 4.0, np.nan])
+    interval = loss_interval(losses, Overlap(90, 10), 30, math.inf)
+    relative = losses[:3].std(ddof=1) * math.sqrt(1 / 3 + 1 / 9) / 4.0
+    half = stats.t.ppf(0.975, 2) * relative
+    assert interval.low == pytest.approx(4.0 * math.exp(-half))
+    assert interval.high == pytest.approx(4.0 * math.exp(half))
+    assert math.isnan(loss_interval(losses[:1], Overlap(90, 10), 30, math.inf).low)
+    assert math.isnan(loss_interval(np.array([np.nan]), Overlap(90, 10), 30, 1.0).mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n_splits", "n", "n_train"), [(1, 60, 42), (3, 60, 42), (5, 60, 42), (10, 60, 42),
+                                   (5, 200, 20), (10, 400, 10)],
+)  # fmt: skip
+def test_intervals_of_errors_hold_the_expected_error_as_often_as_they_say(n_splits, n, n_train):
+    """Nearest centroids on n rows of two Gaussian classes."""
+    rng, truth, found = np.random.default_rng(0), [], []
+    shift = np.array([3.5, 0.0, 0.0, 0.0, 0.0])
+
+    def drawn(n):
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
+        return rng.normal(size=(n, 5)) + y[:, None] * shift / 2, y
+
+    def rule(x, y):
+        ends = x[y > 0].mean(axis=0), x[y < 0].mean(axis=0)
+        return ends[0] - ends[1], (ends[0] @ ends[0] - ends[1] @ ends[1]) / 2
+
+    for _ in range(1000):
+        w, b = rule(*drawn(n_train))
+        centre, spread = w @ shift / 2, np.linalg.norm(w)
+        ends = np.array([b - centre, -centre - b]) / spread
+        truth.append(stats.norm.cdf(ends).mean())
+    for _ in range(300):
+        (x, y), errors, tested, n_test = drawn(n), [], set(), n - n_train
+        for _ in range(n_splits):
+            of_class = 2 * rng.permutation(n // 2), 2 * rng.permutation(n // 2) + 1
+            order = np.stack(of_class, axis=1).ravel()  # both classes in turn
+            train, test = order[n_test:], order[:n_test]
+            w, b = rule(x[train], y[train])
+            errors.append(((x[test] @ w >= b) != (y[test] > 0)).mean())
+            tested |= {*test.tolist()}
+        overlap = Overlap(n_train, n_test, independent=n_splits == 1)
+        found.append(loss_interval(np.array(errors), overlap, len(tested), 1.0))
+    held = np.mean([one.low <= np.mean(truth) <= one.high for one in found])
+    assert held >= 0.94
+
+
+# Areas under the curve of C4.5 without tuning, with m, with cf, and with both tuned.
+DEMSAR = pd.DataFrame(
+    {
+        "adult": (0.763, 0.768, 0.771, 0.798),
+        "breast cancer": (0.599, 0.591, 0.590, 0.569),
+        "breast cancer wisconsin": (0.954, 0.971, 0.968, 0.967),
+        "cmc": (0.628, 0.661, 0.654, 0.657),
+        "ionosphere": (0.882, 0.888, 0.886, 0.898),
+        "iris": (0.936, 0.931, 0.916, 0.931),
+        "liver disorders": (0.661, 0.668, 0.609, 0.685),
+        "lung cancer": (0.583, 0.583, 0.563, 0.625),
+        "lymphography": (0.775, 0.838, 0.866, 0.875),
+        "mushroom": (1.000, 1.000, 1.000, 1.000),
+        "primary tumor": (0.940, 0.962, 0.965, 0.962),
+        "rheum": (0.619, 0.666, 0.614, 0.669),
+        "voting": (0.972, 0.981, 0.9751, 0.975),  # printed 0.975 with ranks 2 and 3
+        "wine": (0.957, 0.978, 0.946, 0.970),
+    },
+    index=["C4.5", "+m", "+cf", "+m+cf"],
+).T
+
+
+def test_ranks_and_friedmans_test_are_those_of_the_paper():
+    test = friedman(DEMSAR, smaller_is_better=False)
+    assert test.mean_ranks.round(3).tolist() == [3.143, 2.000, 2.893, 1.964]
+    # The paper's chi-squared leaves out the correction for ties that scipy makes.
+    uncorrected = 12 * 14 / (4 * 5) * ((test.mean_ranks**2).sum() - 4 * 5**2 / 4)
+    assert uncorrected == pytest.approx(9.28, abs=0.005)
+    chi_squared = stats.friedmanchisquare(*DEMSAR.to_numpy().T).statistic
+    assert chi_squared > uncorrected
+    assert test.statistic == pytest.approx(13 * chi_squared / (14 * 3 - chi_squared))
+    assert test.p_value == pytest.approx(stats.f.sf(test.statistic, 3, 39))
+
+
+def test_critical_differences_are_those_of_the_paper():
+    at = {level: friedman(DEMSAR, significance=level).critical_difference for level in (0.05, 0.1)}
+    assert at[0.05] == pytest.approx(1.25, abs=0.005)
+    assert at[0.1] == pytest.approx(1.12, abs=0.005)
+
+
+def test_errors_rank_as_accuracies_do():
+    accuracies = friedman(DEMSAR, smaller_is_better=False)
+    errors = friedman(1.0 - DEMSAR)
+    pd.testing.assert_series_equal(errors.mean_ranks, accuracies.mean_ranks)
+
+
+def test_wilcoxons_test_is_that_of_the_paper():
+    table = pairwise_wilcoxon(DEMSAR)
+    assert len(table) == 6
+    row = table[(table["first"] == "C4.5") & (table["second"] == "+m")].iloc[0]
+    differences = (DEMSAR["+m"] - DEMSAR["C4.5"]).to_numpy().round(3)
+    ranks = stats.rankdata(np.abs(differences))
+    zeros = ranks[differences == 0].sum()
+    least = ranks[differences < 0].sum() + zeros / 2
+    assert least == 12.0  # T of section 3.1.3, so z = -2.54
+    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(2.54), abs=0.01)
+    assert row["median_difference"] < 0
+    assert (table["p_holm"] >= table["p_value"]).all()
+
+
+def test_holms_adjustment_is_the_step_down_rule():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        p_values = rng.random(6) ** 3
+        adjusted = holm(p_values)
+        for alpha in (0.01, 0.05, 0.2):
+            rejected = np.zeros(6, bool)
+            for step, i in enumerate(np.argsort(p_values)):
+                if p_values[i] > alpha / (6 - step):
+                    break
+                rejected[i] = True
+            np.testing.assert_array_equal(adjusted <= alpha, rejected)
+
+
+def test_the_signed_rank_posterior_is_sure_where_the_data_are():
+    assert signed_rank_posterior(np.full(20, 0.3), 0.01).above > 0.99
+    assert signed_rank_posterior(np.full(20, -0.3), 0.01).below > 0.99
+    assert signed_rank_posterior(np.full(20, 0.001), 0.01).equivalent > 0.99
+
+
+def test_the_signed_rank_posterior_of_one_difference_is_its_integral():
+    # With weights (w, 1 - w) ~ Beta(1/2, 1) of zero and of d = 1: the sum of two is above 2 rope
+    # unless both are zero, so "above" wins where 1 - w² > 1/2.
+    expected = stats.beta(0.5, 1).cdf(math.sqrt(0.5))
+    found = signed_rank_posterior(np.array([1.0]), 0.1, draws=200_000)
+    assert found.above == pytest.approx(expected, abs=0.004)
+    assert found.equivalent == pytest.approx(1 - expected, abs=0.004)
+    assert signed_rank_posterior(np.array([1.0]), 0.1) == signed_rank_posterior(
+        np.array([1.0]), 0.1
+    )
+
+
+def test_what_cannot_be_compared_is_refused():
+    holed = DEMSAR.copy()
+    holed.loc["iris", "+m"] = np.nan
+    with pytest.raises(ValueError, match=r"found no score of '\+m' on 'iris'"):
+        friedman(holed)
+    with pytest.raises(ValueError, match="found 2 methods; expected at least 3"):
+        friedman(DEMSAR[["+m", "+cf"]])
+    with pytest.raises(ValueError, match="expected at least one data set"):
+        signed_rank_posterior(np.empty(0), 0.1)
+
+
+def test_equal_scores_do_not_differ():
+    equal = pd.DataFrame(np.ones((5, 3)), columns=list("abc"))
+    test = friedman(equal)
+    assert test.statistic == 0.0
+    assert test.p_value == 1.0
+    assert (pairwise_wilcoxon(equal)["p_value"] == 1.0).all()
+
+
+@pytest.mark.parametrize("test", [friedman, pairwise_wilcoxon, compare_active_kernels])
+def test_splits_of_one_data_set_are_no_data_sets(test):
+    splits = DEMSAR.rename_axis(index="split")
+    with pytest.raises(InputError, match="training parts of splits overlap") as refused:
+        test(splits)
+    assert "corrected_t_test" in str(refused.value)
+
+
+def test_an_exact_law_is_found():
+    sizes = np.array([100.0, 300, 1000, 3000])
+    law = fit_power_law(sizes, 2e-3 * sizes**1.5)
+    assert law.factor == pytest.approx(2e-3)
+    assert (law.exponent, law.low, law.high) == (pytest.approx(1.5),) * 3
+    assert law.at(10_000) == pytest.approx(2e-3 * 10_000**1.5)
+    assert law.n_sizes == 4
+
+
+def test_the_interval_covers_the_exponent_at_its_level():
+    rng = np.random.default_rng(0)
+    sizes = np.repeat([100.0, 1000, 10_000], 3)
+    covered = 0
+    for _ in range(1000):
+        law = fit_power_law(sizes, sizes**0.8 * np.exp(rng.normal(0, 0.2, len(sizes))))
+        covered += law.low <= 0.8 <= law.high
+    assert 0.93 <= covered / 1000 <= 0.97
+
+
+N_SIZES, N_REPEATS, ROUNDS = 5, 3, 400
+REPEATED = np.repeat(np.geomspace(100.0, 10_000.0, N_SIZES), N_REPEATS)
+SPLITS = np.tile(np.arange(N_REPEATS), N_SIZES)
+
+
+@pytest.mark.parametrize(
+    ("of_size", "of_split", "of_value"),
+    quick([(0.1, 0.1, 0.1), (0.3, 0.0, 0.02), (0.0, 0.2, 0.001)]),
+    ids=["both", "a deviation of each size", "an exponent of each split"],
+)
+def test_the_interval_of_splits_covers_the_exponent_whatever_deviates(of_size, of_split, of_value):
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(ROUNDS):
+        deviation = np.repeat(rng.normal(0, of_size, N_SIZES), N_REPEATS)
+        exponent = 1.2 + np.tile(rng.normal(0, of_split, N_REPEATS), N_SIZES)
+        noise = deviation + rng.normal(0, of_value, len(REPEATED))
+        costs = REPEATED**exponent * np.exp(noise)
+        law = fit_repeated(REPEATED, SPLITS, costs)
+        covered += law.low <= 1.2 <= law.high
+    assert covered / ROUNDS >= 0.92
+
+
+def test_splits_are_no_independent_values_where_sizes_deviate():
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(ROUNDS):
+        deviation = np.repeat(rng.normal(0, 0.3, N_SIZES), N_REPEATS)
+        law = fit_power_law(REPEATED, REPEATED**1.2 * np.exp(deviation))
+        covered += law.low <= 1.2 <= law.high
+    assert covered / ROUNDS < 0.8
+
+
+def test_splits_that_lack_a_size_have_no_exponent_of_their_own():
+    sizes, splits = np.array([1.0, 2, 4, 1, 2]), np.array([0, 0, 0, 1, 1])
+    law = fit_repeated(sizes, splits, sizes**2)
+    assert (law.exponent, law.low, law.high) == (pytest.approx(2.0),) * 3
+
+
+def test_two_points_tell_no_interval():
+    law = fit_power_law(np.array([1.0, 10.0]), np.array([1.0, 100.0]))
+    assert law.exponent == pytest.approx(2.0)
+    assert (law.low, law.high) == (-np.inf, np.inf)
+
+
+def test_what_has_no_law_is_refused():
+    with pytest.raises(ValueError, match="not above zero"):
+        fit_power_law(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
+    with pytest.raises(ValueError, match="found 1 size"):
+        fit_power_law(np.array([5.0, 5.0]), np.array([1.0, 2.0]))
+
+
+def test_lack_of_fit_agrees_with_the_worked_example_of_kutner_et_al():
+    """Table 3.4 (new accounts of eleven bank branches): F = 14.80 with 4 and 5 degrees."""
+    x = [125, 100, 200, 75, 150, 175, 75, 175, 125, 200, 100]
+    y = [160, 112, 124, 28, 152, 156, 42, 124, 150, 104, 136]
+    found = lack_of_fit(np.exp(np.array(x) / 100), np.exp(np.array(y) / 100))
+    assert found == pytest.approx(scipy.stats.f.sf(14.80, 4, 5), rel=2e-3)
+
+
+def test_lack_of_fit_of_a_true_law_is_uniform_and_of_a_bend_small():
+    rng = np.random.default_rng(1)
+    sizes = np.repeat([100.0, 300, 1000, 3000], 4)
+    noise = np.exp(rng.normal(0, 0.1, (400, len(sizes))))
+    values = np.array([lack_of_fit(sizes, sizes**1.2 * one) for one in noise])
+    assert 0.02 <= (values < 0.05).mean() <= 0.09
+    assert lack_of_fit(sizes, (5000 + sizes**1.2) * noise[0]) < 1e-3
+
+
+def test_lack_of_fit_needs_three_sizes_and_repetitions():
+    once = np.array([1.0, 2, 4])
+    assert np.isnan(lack_of_fit(once, once))
+    assert np.isnan(lack_of_fit(np.array([1.0, 1, 2, 2]), np.array([1.0, 2, 3, 4])))
+    assert np.isnan(lack_of_fit(np.repeat(once, 2), np.repeat(once, 2)))
+
+
+def test_equal_sizes_give_the_mean_correlation_of_pairs():
+    # For selections of one size the measure is Kuncheva's index, the mean Pearson correlation.
+    rng = np.random.default_rng(0)
+    selected = np.zeros((8, 30), bool)
+    for row in selected:
+        row[rng.choice(20, 6, replace=False)] = True
+    pairs = [np.corrcoef(a, b)[0, 1] for a, b in itertools.combinations(selected, 2)]
+    assert selection_stability(selected).mean == pytest.approx(np.mean(pairs), rel=1e-12)
+
+
+def test_random_selections_have_no_stability_and_equal_ones_all():
+    rng = np.random.default_rng(1)
+    values = [selection_stability(rng.random((10, 50)) < 0.2).mean for _ in range(200)]
+    assert abs(np.mean(values)) < 0.01
+    same = np.tile(rng.random(50) < 0.2, (10, 1))
+    assert selection_stability(same).mean == pytest.approx(1.0)
+
+
+def test_the_interval_covers_the_true_value():
+    # Kernel m is selected with probability p_m, independently: the population's measure is known.
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.3, 1.0, 60)
+    share = p.mean()
+    truth = 1 - (p * (1 - p)).mean() / (share * (1 - share))
+    covered = 0
+    for _ in range(300):
+        interval = selection_stability(rng.random((50, 60)) < p)
+        covered += interval.low <= truth <= interval.high
+    assert 0.9 <= covered / 300 <= 0.99
+
+
+@pytest.mark.parametrize(("n_splits", "known"), [(2, False), (4, False), (5, True)])
+def test_few_splits_have_a_measure_without_an_interval(n_splits, known):
+    found = selection_stability(np.random.default_rng(3).random((n_splits, 20)) < 0.3)
+    assert not np.isnan(found.mean)
+    assert np.isnan([found.low, found.high]).tolist() == [not known] * 2
+
+
+def test_selections_without_choice_have_no_measure():
+    assert np.isnan(selection_stability(np.ones((3, 4), bool)).mean)
+    assert np.isnan(selection_stability(np.zeros((3, 4), bool)).mean)
+    with pytest.raises(ValueError, match="found 1 split"):
+        selection_stability(np.ones((1, 4), bool))
+
+
+def test_frequencies_have_wilson_intervals():
+    n, p, z = 10, 0.8, norm.ppf(0.975)
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    (found,) = frequencies(np.arange(10)[:, None] < 8)
+    assert found == pytest.approx((p, centre - half, centre + half))
+    assert math.isnan(frequencies(np.array([[True]]))[0].low)
+
+
+def answers(both: int, first_only: int, second_only: int, neither: int):
+    counts = (both, first_only, second_only, neither)
+    first = np.repeat([True, True, False, False], counts)
+    second = np.repeat([True, False, True, False], counts)
+    return first, second
+
+
+def test_the_example_of_the_presidents_approval():
+    # Agresti (1990), p. 350: 794, 86, 150, 570; chi-squared with correction 16.82.
+    test = mcnemar(*answers(794, 150, 86, 570))
+    assert (test.first_only, test.second_only) == (150, 86)
+    assert test.p_value == pytest.approx(2 * stats.binom.cdf(86, 236, 0.5), rel=1e-9)
+    assert test.p_value == pytest.approx(stats.chi2.sf(63**2 / 236, 1), rel=0.1)
+    assert test.points() == (1.0, 0.0)
+
+
+def test_many_points_are_tested_by_the_approximation():
+    test = mcnemar(*answers(0, 7940, 7800, 0))
+    exact = stats.binomtest(7940, 15740).pvalue
+    assert test.p_value == pytest.approx(exact, rel=1e-3)
+    assert test.points() == (0.5, 0.5)
+
+
+def test_the_order_of_methods_does_not_matter():
+    first, second = answers(5, 1, 12, 3)
+    assert mcnemar(first, second).p_value == mcnemar(second, first).p_value
+    assert mcnemar(first, second).points() == (0.0, 1.0)
+    assert mcnemar(first, first) == (0, 0, 1.0)
+
+
+def test_other_numbers_of_points_are_refused():
+    with pytest.raises(ValueError, match="found 3 and 4 points"):
+        mcnemar(np.ones(3, bool), np.ones(4, bool))
+
+
+# Means 0.30, 0.22, 0.20, 0.21; the standard error of the third is 0.028.
+ERRORS = np.array([0.30, 0.22, 0.20, 0.21]) + 0.02 * np.sqrt(2) * np.array([[1], [-1]])
+FROM_STRONG = np.arange(4)
+
+
+def test_the_best_has_the_least_mean_error():
+    assert choose_setting(ERRORS, FROM_STRONG) == 2
+    assert choose_setting(ERRORS[:1], FROM_STRONG) == 2
+
+
+def test_of_equal_means_the_simplest_is_chosen():
+    assert choose_setting(np.array([[0.1, 0.1, 0.1]]), np.array([3.0, 1.0, 2.0])) == 1
+
+
+def test_one_standard_error_takes_the_strongest_regularisation_within_it():
+    standard_error = ERRORS[:, 2].std(ddof=1) / np.sqrt(2)
+    assert 0.02 < standard_error < 0.05
+    assert choose_setting(ERRORS, FROM_STRONG, "one_standard_error") == 1
+
+
+def test_the_sparsest_within_one_standard_error():
+    kernels = np.array([2.0, 40.0, 30.0, 10.0])
+    assert choose_setting(ERRORS, kernels, "sparsest") == 3
+
+
+def test_overlap_widens_the_standard_error():
+    # 1/2 becomes 1/2 + 9: even the first setting is within it.
+    assert choose_setting(ERRORS, FROM_STRONG, "one_standard_error", Overlap(10, 90)) == 0
+
+
+def test_missing_errors_and_single_folds_are_refused():
+    holed = ERRORS.copy()
+    holed[1, 3] = np.nan
+    with pytest.raises(ValueError, match="no error of setting 3 on fold 1"):
+        choose_setting(holed, FROM_STRONG)
+    with pytest.raises(ValueError, match="found 1 fold"):
+        choose_setting(ERRORS[:1], FROM_STRONG, "sparsest")
