@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -446,6 +446,9 @@ def _mean_sd(values: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
 
 
+# The table in a terminal.
+
+
 class RunCounts(NamedTuple):
     """Numbers of runs by state."""
 
@@ -462,7 +465,7 @@ def run_counts(tree: xr.DataTree) -> RunCounts:
     return RunCounts(int(complete), int(failed), int(len(states) - complete - failed))
 
 
-EDGES_SHOWN = 6
+EDGES_SHOWN, ROW_LIMIT = 6, 60
 _REMEDIES = {
     StopReason.MAX_ITER: "raise max_iter",
     StopReason.TIME_LIMIT: "raise time_limit",
@@ -470,143 +473,114 @@ _REMEDIES = {
     StopReason.RANK_LIMIT: "raise rank of the bank, or tol",
     StopReason.MEMORY_LIMIT: "no memory holds longer factors; raise memory or tol",
 }
-_MEANINGS = {
-    "gap_max": "Largest gap: the relative duality gap of the run furthest from proven optimal.",
-    "exact_gap_max": "Exact gap: the largest gap to the kernels that factors stand for.",
-    "stationarity_max": "Stationarity: the largest relative gain left where no gap proves more.",
+_PROXIMITIES = {
+    "gap_max": (
+        "largest\ngap",
+        "Largest gap: the relative duality gap of the run furthest from proven optimal.",
+    ),
+    "exact_gap_max": (
+        "largest\nexact gap",
+        "Exact gap: the largest gap to the kernels that factors stand for.",
+    ),
+    "stationarity_max": (
+        "station-\narity",
+        "Stationarity: the largest relative gain left where no gap proves more.",
+    ),
 }
+"""Headings and meanings of the measures of what is left to gain."""
+
+
+def _known(rows: Iterable[Row], name: str) -> bool:
+    return not all(is_missing(row.get(name)) for row in rows)
 
 
 def caption(
     summary: Sequence[Row], shown: Sequence[Row], *, runs: bool, counts: RunCounts | None = None
 ) -> str:
-    """Return lines that explain the numbers of a table and name what is left out."""
-    losses = list(dict.fromkeys(map(_ranking, summary)))
-    best = " or ".join(losses)
-    lines = ["Mean [95 % interval by the splits].", f"* best mean {best} of its data set."]
-    parts = {loss.partition(" ")[0] for loss in losses}
-    if parts != {"validation"}:
-        part = "unlabelled" if parts == {"unlabelled"} else "test"
-        lines.append(f"* is the best on the {part} part; inner folds select without its labels.")
-    lines += _no_better(summary)
+    """Return lines that explain the numbers of a table and name what is left out.
+
+    The table has a column of failed runs where `runs` is true.  `counts` are of all runs of the
+    sweep, where the summary is of those at selected settings.
+    """
+    ranked = [(METRICS[row["metric"]], ranked_by(row)) for row in summary]
+    losses = {m.heading(part_of_variable(name or m.variable())): None for m, name in ranked}
+    best, parts = " or ".join(losses), {loss.partition(" ")[0] for loss in losses}
+    part = "unlabelled" if parts == {"unlabelled"} else "test"
     lacking = any(row["lacking"] and row["complete"] for row in summary)
-    if lacking:
-        lines.append("Rows that lack a split that others of their data set have are not marked.")
-    lines += [
-        "Active: > 0.001 of the largest weight. Seconds: own time and share of passes.",
-        *(
-            words
-            for name, words in _MEANINGS.items()
-            if not all(is_missing(row.get(name)) for row in summary)
-        ),
-    ]
     sampled = sum(row.get("sampled", 0) for row in summary)
-    if sampled:
-        told = f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}"
-        lines.append(f"{told}, which are statistical.")
-    lines += [*_edges(summary), *_early(summary)]
     own = RunCounts(*(sum(row[n] for row in summary) for n in RunCounts._fields))
-    of_all = counts or own
-    if not (runs or of_all.failed or of_all.waiting):
-        selected = f", {own.complete} of them at selected settings" if of_all != own else ""
-        lines.append(f"All {of_all.complete} runs ended{selected}; none failed.")
-    if of_all.failed > own.failed:
-        left = of_all.failed - own.failed
-        lines.append(f"{pluralize(left, 'run')} failed at settings that are not selected.")
-    if len(shown) < len(summary):
-        lines.append(f"Each method where its mean {best} is best, of {len(summary)} rows.")
-        if lacking:
-            lines.append(
-                "A row that lacks splits stands for its method only if all of its rows do."
-            )
-    if of_all.waiting:
-        lines.append(f"{pluralize(of_all.waiting, 'run')} without an outcome yet.")
-    return "\n".join(lines)
+    every = counts or own
+    selected_runs = f", {own.complete} of them at selected settings" if every != own else ""
+    others_failed = every.failed - own.failed
+    cut = len(shown) < len(summary)
+    lines = [
+        (True, f"Mean [95 % interval by the splits].\n* best mean {best} of its data set."),
+        (parts != {"validation"},
+         f"* is the best on the {part} part; inner folds select without its labels."),
+        *((True, line) for line in _no_better(summary)),
+        (lacking, "Rows that lack a split that others of their data set have are not marked."),
+        (True, "Active: > 0.001 of the largest weight. Seconds: own time and share of passes."),
+        *((_known(summary, name), words) for name, (_, words) in _PROXIMITIES.items()),
+        (sampled, f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}, "
+         "which are statistical."),
+        *((True, line) for line in (*_edges(summary), *_early(summary))),
+        (not (runs or every.failed or every.waiting),
+         f"All {every.complete} runs ended{selected_runs}; none failed."),
+        (others_failed > 0,
+         f"{pluralize(others_failed, 'run')} failed at settings that are not selected."),
+        (cut, f"Each method where its mean {best} is best, of {len(summary)} rows."),
+        (cut and lacking,
+         "A row that lacks splits stands for its method only if all of its rows do."),
+        (every.waiting, f"{pluralize(every.waiting, 'run')} without an outcome yet."),
+    ]  # fmt: skip
+    return "\n".join(line for holds, line in lines if holds)
 
 
-def _ranking(row: Row) -> str:
-    """Return what a row is ranked by, such as ``test error``."""
-    name = ranked_by(row) or METRICS[row["metric"]].variable()
-    return METRICS[row["metric"]].heading(part_of_variable(name))
-
-
-def _no_better(summary: Sequence[Row]) -> list[str]:
-    """Return lines on the rows that are no better than a constant prediction."""
+def _no_better(summary: Sequence[Row]) -> Iterator[str]:
+    """Yield lines on the rows that are no better than a constant prediction."""
+    several = len({row["dataset"] for row in summary}) > 1
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in summary if row.get("no_better")):
         words = constant_words(METRICS[row["metric"]], row["constant_mean"])
         found.setdefault(words, {})[str(row["dataset"])] = None
-    several = len({row["dataset"] for row in summary}) > 1
 
     def on(names: Iterable[str]) -> str:
         return f" on {', '.join(names)}" if several else ""
 
-    lines = [
-        f"~ no better than {words}{on(names)}, by a one-sided test."
-        for words, names in found.items()
-    ]
+    for words, datasets in found.items():
+        yield f"~ no better than {words}{on(datasets)}, by a one-sided test."
     starred = {row["dataset"] for row in summary if row.get("best")}
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
     if not names:
-        return lines
-    ranked = [
-        row
-        for row in summary
-        if row["dataset"] in names and row["metric"] != "auc" and row.get("auc_low", 0.0) > 0.5
-    ]
+        return
+    ranked = (row for row in summary if row["dataset"] in names and row["metric"] != "auc"
+              and row.get("auc_low", 0.0) > 0.5)  # fmt: skip
     aucs = {row["dataset"]: row["auc_mean"] for row in sorted(ranked, key=itemgetter("auc_mean"))}
-    lines += [
-        f"Yet an AUC of {auc:.3f}{on([name])} tells the classes apart: weigh them."
-        for name, auc in aucs.items()
-    ]
-    return [*lines, f"So nothing is starred{on(names)}: the best row is marked.", *TO_TRY]
+    for name, auc in aucs.items():
+        yield f"Yet an AUC of {auc:.3f}{on([name])} tells the classes apart: weigh them."
+    yield f"So nothing is starred{on(names)}: the best row is marked."
+    yield from TO_TRY
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:
     """Return lines that say which best values lie at an end of their grid."""
     places: dict[str, list[str]] = {}
-    several = {name for name in ("dataset", "bank") if len({row[name] for row in summary}) > 1}
-    for row in summary:
-        if row["edge"]:
-            place = " · ".join(str(row[name]) for name in ("dataset", "bank") if name in several)
-            places.setdefault(f"{row['method']} {row['edge']}", []).append(place)
-    if not places:
-        return []
+    several = [name for name in ("dataset", "bank") if len({row[name] for row in summary}) > 1]
+    for row in (row for row in summary if row["edge"]):
+        place = " · ".join(str(row[name]) for name in several)
+        places.setdefault(f"{row['method']} {row['edge']}", []).append(place)
     found = [what + f" ({', '.join(own)})" * any(own) for what, own in places.items()]
-    left = len(found) - EDGES_SHOWN
-    more = [f"{left} more"] if left > 0 else []
-    return [
-        "Best at the end of its grid, so a wider grid may do better:",
-        *(f"  {line}" for line in [*found[:EDGES_SHOWN], *more]),
-    ]
+    more = [f"{len(found) - EDGES_SHOWN} more"] if len(found) > EDGES_SHOWN else []
+    head = ["Best at the end of its grid, so a wider grid may do better:"] * bool(found)
+    return [*head, *(f"  {line}" for line in [*found[:EDGES_SHOWN], *more])]
 
 
 def _early(summary: Sequence[Row]) -> list[str]:
     """Return lines that say how many runs stopped before their tolerance, why, and what helps."""
     early = sum(row["early"] for row in summary)
-    if not early:
-        return []
     counts = {one: sum(row.get(f"early_{one}", 0) for row in summary) for one in _REMEDIES}
-    return [
-        f"! {pluralize(early, 'run')} stopped before the tolerance:",
-        *(f"  {one} ({count}): {_REMEDIES[one]}" for one, count in counts.items() if count),
-    ]
-
-
-ROW_LIMIT = 60
-_MEASURES = frozenset(
-    ("complete", "failed", "waiting", "early", "gap_max", "exact_gap_max", "sampled",
-     "stationarity_max", "task", "metric", "constant_mean", "no_better", "lacking", "best", "edge",
-     *(f"early_{one}" for one in EARLY),
-     *(f"{name}_{of}" for name in ("active", "seconds") for of in ("mean", "sd")),
-     *(f"{name}_{of}" for name in SCORES for of in ("mean", "sd", "low", "high")))
-)  # fmt: skip
-_PROXIMITIES = {
-    "gap_max": "largest\ngap",
-    "exact_gap_max": "largest\nexact gap",
-    "stationarity_max": "station-\narity",
-}
-_MISSED, _MET = " !", "  "  # marks of runs that missed or met their tolerance
+    head = [f"! {pluralize(early, 'run')} stopped before the tolerance:"] * bool(early)
+    return [*head, *(f"  {one} ({n}): {_REMEDIES[one]}" for one, n in counts.items() if n)]
 
 
 @dataclass(frozen=True)
@@ -635,10 +609,10 @@ def _details(summary: Sequence[Row]) -> Iterator[_Detail]:
 class SummaryTable:
     """The summary of a sweep, as detailed as the width of the console allows."""
 
-    summary: list[Row]  # Rows of summary
-    shown: list[Row]  # The rows to show
-    note: str = ""  # First line of the caption
-    counts: RunCounts | None = None  # All runs, where rows are selected
+    summary: list[Row]
+    shown: list[Row]  # its rows to show
+    note: str = ""  # first line of the caption
+    counts: RunCounts | None = None  # of all runs, where rows are selected
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -649,20 +623,17 @@ class SummaryTable:
         parts: list[RenderableType] = []
         unbounded = options.update(max_width=ENDLESS)
         for detail in _details(self.summary):
-            parts = list(self._parts(detail))
+            parts = [
+                part
+                for task in dict.fromkeys(row["task"] for row in self.shown)
+                for part in _tables_of([r for r in self.shown if r["task"] == task], task, detail)
+            ]
             widths = [console.measure(part, options=unbounded).maximum for part in parts]
             if max(widths) <= options.max_width:
                 break
         yield from parts
         words = caption(self.summary, self.shown, runs=detail.runs, counts=self.counts)
         yield Text(f"{self.note}\n" * bool(self.note) + words, style="dim")
-
-    def _parts(self, detail: _Detail) -> Iterator[RenderableType]:
-        columns = self.summary[0] if self.summary else ()
-        names = [str(n) for n in columns if n not in _MEASURES and n not in _IDENTITY]
-        for task in dict.fromkeys(row["task"] for row in self.shown):
-            shown = [row for row in self.shown if row["task"] == task]
-            yield from _tables_of(shown, task, names, detail)
 
 
 def results_table(tree: xr.DataTree) -> SummaryTable:
@@ -680,7 +651,8 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
 
-    They are read without pandas and xarray unless the sweep selects settings.
+    They are read without pandas and xarray unless the sweep selects settings; `held` is what the
+    folder holds, if that is known.
     """
     held = held or Snapshot.of(path)
     arrays = recorded_arrays(held)
@@ -695,109 +667,145 @@ def recorded_rows(path: Path, held: Snapshot | None = None) -> list[Row]:
 
 
 def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:
-    """Return the summary of a sweep for a terminal of 80 columns or more.
-
-    Data sets of classification and of regression have headings of their own.
-
-    For the ``print`` of a :class:`rich.console.Console`.
-    """
+    """Return a :func:`summary` for the ``print`` of a console of 80 columns or more."""
     rows = [{str(name): value for name, value in row.items()} for row in summary.to_dict("records")]
     return table_of(rows, row_limit=row_limit)
 
 
 def table_of(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
-    """Return the rows of a summary for a terminal; see :func:`summary_table`."""
-    return SummaryTable(rows, rows if len(rows) <= row_limit else _best_of_each(rows))
+    """Return the rows of a summary for a terminal; longer tables show each method at its best.
+
+    That is the row of the smallest loss for each data set, bank and method, of those that lack the
+    fewest splits: the mean of a row on fewer splits is one of other points.
+    """
+    if len(rows) <= row_limit:
+        return SummaryTable(rows, rows)
+    best: dict[tuple[Any, ...], int] = {}
+    losses = [np.inf if is_missing(loss) else loss for loss in map(loss_of, rows)]
+    order = [(row["lacking"], loss) for row, loss in zip(rows, losses, strict=True)]
+    for number, row in enumerate(rows):
+        place = tuple(row[name] for name in _IDENTITY)
+        if order[number] < order[best.setdefault(place, number)]:
+            best[place] = number
+    return SummaryTable(rows, [rows[number] for number in sorted(best.values())])
 
 
-def _tables_of(
-    shown: list[Row], task: str, names: list[str], detail: _Detail
-) -> list[RenderableType]:
-    """Return headings and the rows of each data set of one task."""
+def _tables_of(shown: list[Row], task: str, detail: _Detail) -> Iterator[RenderableType]:
+    """Yield headings and the rows of each data set of one task, in columns of equal widths."""
     from rich.text import Text
 
-    scores = _scores_of(shown, task, detail)
-    early = any(row["early"] for row in shown)
-    left = _proximities_of(shown)
-    mark = _MET if early else ""
-    headed = [_PROXIMITIES[name].replace("\n", f"{mark}\n") + mark for name in left]
-    measures = [
-        *map(_heading, scores),
-        "active\nkernels",
-        "seconds",
-        *headed,
-        *(["failed\nruns"] * detail.runs),
+    columns = _columns(shown, task, detail)
+    cells = [[cell(row) for cell, _ in columns.values()] for row in shown]
+    widths = [
+        max(len(line) for text in (heading, *column) for line in text.split("\n"))
+        for heading, column in zip(columns, zip(*cells, strict=True), strict=True)
     ]
-    headings = ["method", *_hyperparameter_heading(names), *measures]
-    rows = [_cells(row, names, scores, left, detail, early=early) for row in shown]
-    # Equal widths in every cell of a column give the tables of all data sets the same columns.
-    widths = [max(map(_width, column)) for column in zip(headings, *rows, strict=True)]
-    n_left = len(headings) - len(measures)
-    parts: list[RenderableType] = [_table(headings, [], widths, n_left, detail)]
+    left = [is_left for _, is_left in columns.values()]
+    yield _table(list(columns), [], widths, left, detail)
     several = len({row["bank"] for row in shown}) > 1
-    marked = [(cells, bool(row["best"])) for cells, row in zip(rows, shown, strict=True)]
     titles = [f"{r['dataset']} · {r['bank']}" if several else str(r["dataset"]) for r in shown]
     for title in dict.fromkeys(titles):
-        own = [row for row, of in zip(marked, titles, strict=True) if of == title]
-        parts += [Text(title, style="bold"), _table(None, own, widths, n_left, detail), Text()]
-    return parts
+        own = [(texts, bool(row["best"])) for texts, row, of in
+               zip(cells, shown, titles, strict=True) if of == title]  # fmt: skip
+        yield Text(title, style="bold")
+        yield _table(None, own, widths, left, detail)
+        yield Text()
 
 
-@dataclass(frozen=True)
-class _Score:
-    """A column of a metric: its variable, and whether it ranks rows or shows intervals."""
+def _columns(
+    shown: list[Row], task: str, detail: _Detail
+) -> dict[str, tuple[Callable[[Row], str], bool]]:
+    """Return what makes the cells of each column, by its heading, and whether it is of text."""
+    taken = {*_IDENTITY, "task", "metric", "constant_mean", "no_better", "lacking", "best", "edge",
+             "early", "sampled", *RunCounts._fields, *_PROXIMITIES,
+             *(f"early_{one}" for one in EARLY)}  # fmt: skip
+    measures = ("active", "seconds", *SCORES)
+    taken |= {f"{name}_{of}" for name in measures for of in ("mean", "sd", "low", "high")}
+    names = [str(name) for name in shown[0] if name not in taken]
+    early = any(row["early"] for row in shown)
 
-    name: str
-    metric: Metric
-    part: str
-    alone: bool  # True if the heading need not say the part
-    interval: bool
+    def setting(row: Row) -> str:
+        own = [(name, row[name]) for name in names if not is_missing(row[name])]
+        texts = [(n, f"{v:g}" if isinstance(v, float) else str(v)) for n, v in own]
+        return " ".join(text if len(names) == 1 else f"{name}={text}" for name, text in texts)
+
+    def active(row: Row) -> str:
+        spread = f" ± {row['active_sd']:.1f}" if detail.spread and row["active_sd"] >= 0.0 else ""
+        return f"{row['active_mean']:.1f}{spread}"
+
+    def seconds(row: Row) -> str:
+        taken = row["seconds_mean"]
+        return f"{taken:.{0 if taken >= 100 else 1 if taken >= 10 else 2}f}"
+
+    def proximity(name: str) -> Callable[[Row], str]:
+        def cell(row: Row) -> str:
+            mark = (" !" if row["early"] else "  ") * early  # missed or met the tolerance
+            value = row.get(name)
+            return (NOTHING if is_missing(value) else f"{value:.1e}" if value else "0") + mark
+
+        return cell
+
+    def dashed(name: str, words: Callable[[Row], str]) -> Callable[[Row], str]:
+        return lambda row: NOTHING if is_missing(row[name]) else words(row)
+
+    def runs(row: Row) -> str:
+        return f"{row['failed']}/{row['failed'] + row['complete'] + row['waiting']}"
+
+    left = [name for name in _PROXIMITIES if _known(shown, name)] or ["gap_max"]
+    pad = "  " * early
+    return {
+        "method": (lambda row: f" {row['method']}", True),
+        **({names[0] if len(names) == 1 else "parameters": (setting, True)} if names else {}),
+        **{heading: (cell, False) for heading, cell in _scores_of(shown, task, detail)},
+        "active\nkernels": (dashed("active_mean", active), False),
+        "seconds": (dashed("seconds_mean", seconds), False),
+        **{_PROXIMITIES[name][0].replace("\n", f"{pad}\n") + pad: (proximity(name), False)
+           for name in left},
+        **({"failed\nruns": (runs, False)} if detail.runs else {}),
+    }  # fmt: skip
 
 
-def _scores_of(rows: Sequence[Row], task: str, detail: _Detail) -> list[_Score]:
-    """Return the columns of metrics that any row has: the sweep's, and others of the same part."""
+def _scores_of(
+    rows: Sequence[Row], task: str, detail: _Detail
+) -> Iterator[tuple[str, Callable[[Row], str]]]:
+    """Yield the columns of metrics that any row has: the sweep's, and others of the same part."""
     metric = METRICS[rows[0]["metric"]]
-
-    def known(name: str) -> bool:
-        return not all(is_missing(row.get(f"{name}_mean")) for row in rows)
-
-    parts = [part for part in PARTS if known(metric.variable(part))] or ["test"]
+    parts = [part for part in PARTS if _known(rows, f"{metric.variable(part)}_mean")] or ["test"]
     scored = next((part for part in parts if part != "validation"), "test")
-    found = [
-        _Score(
-            metric.variable(part), metric, part, alone=False,
-            interval=detail.intervals and part != "validation",
-        )
-        for part in parts
-    ]  # fmt: skip
-    others = (METRICS[name] for name in BESIDE[task] if detail.beside)
-    return found + [
-        _Score(other.variable(scored), other, scored, alone=True, interval=detail.all_intervals)
+    others = [METRICS[name] for name in BESIDE[task] if detail.beside]
+    found = [(metric, part, detail.intervals and part != "validation") for part in parts]
+    found += [
+        (other, scored, detail.all_intervals)
         for other in others
-        if other is not metric and known(other.variable(scored))
+        if other is not metric and _known(rows, f"{other.variable(scored)}_mean")
     ]
+    for number, (of, part, interval) in enumerate(found):
+        name, alone = of.variable(part), number >= len(parts)
 
+        def cell(
+            row: Row, name: str = name, of: Metric = of, alone: bool = alone,
+            ends: Sequence[str] = ("low", "high") * interval, part: str = part,
+        ) -> str:  # fmt: skip
+            mean, mark = row.get(f"{name}_mean"), "" if alone else "  "
+            if mean is None or is_missing(mean):
+                return NOTHING + mark
+            if mark and part != "validation" and row.get("no_better"):
+                mark = " ~"
+            elif mark and row["best"] and name == ranked_by(row):
+                mark = " *"
+            return of.number(mean, *(row.get(f"{name}_{end}", np.nan) for end in ends)) + mark
 
-def _heading(score: _Score) -> str:
-    """Return the heading of a column, in two lines if it has several words."""
-    unit = " %" * (score.metric.unit == "%")
-    words = score.metric.words if score.alone else score.metric.heading(score.part)
-    first, blank, last = f"{words}{unit}".partition(" ")
-    ends = "  [95 %]" * score.interval
-    return f"{first}\n{last}{ends}" if blank and last != "%" else f"{first}{blank}{last}{ends}"
-
-
-def _proximities_of(rows: Sequence[Row]) -> list[str]:
-    """Return the measures of what is left to gain that any row has, or else the gap."""
-    found = [name for name in _PROXIMITIES if not all(is_missing(row.get(name)) for row in rows)]
-    return found or ["gap_max"]
+        words = (of.words if alone else of.heading(part)) + " %" * (of.unit == "%")
+        first, blank, last = words.partition(" ")
+        lines = f"{first}\n{last}" if blank and last != "%" else words
+        yield lines + "  [95 %]" * interval, cell
 
 
 def _table(
     headings: Sequence[str] | None,
     rows: Sequence[tuple[list[str], bool]],
     widths: Sequence[int],
-    n_left: int,
+    left: Sequence[bool],
     detail: _Detail,
 ) -> Table:
     """Return rows, or the headings alone, in columns of at least the given widths."""
@@ -805,128 +813,28 @@ def _table(
     from rich.table import Table
     from rich.text import Text
 
+    def padded(text: str, index: int) -> str:
+        pad = str.ljust if left[index] else str.rjust
+        return "\n".join(pad(line, widths[index]) for line in text.split("\n"))
+
     table = Table(
         box=SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
         show_header=headings is not None,
-        padding=(0, 1 if detail.gaps else 0, 0, 0),
+        padding=(0, int(detail.gaps), 0, 0),
     )
-    for index, width in enumerate(widths):
-        left = index < n_left
-        heading = "\n".join(
-            line.ljust(width) if left else line.rjust(width)
-            for line in (headings[index] if headings else "").split("\n")
-        )
+    for index, heading in enumerate(headings or [""] * len(widths)):
         table.add_column(
-            heading,
-            justify="left" if left else "right",
-            no_wrap=not left,
+            padded(heading, index),
+            justify="left" if left[index] else "right",
+            no_wrap=not left[index],
             overflow="fold",
             vertical="bottom" if headings else "top",
         )
     for cells, best in rows:
-        texts = [
-            Text(cell.ljust(width) if index < n_left else cell.rjust(width))
-            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
+        texts = [Text(padded(cell, index)) for index, cell in enumerate(cells)]
         if detail.runs and not cells[-1].startswith("0/"):
             texts[-1].stylize("bold red")
         table.add_row(*texts, style="green" if best else "")
     return table
-
-
-def _hyperparameter_heading(names: Sequence[str]) -> list[str]:
-    """Return the heading of the column of hyperparameters, none if no method has any."""
-    if not names:
-        return []
-    return [names[0] if len(names) == 1 else "parameters"]
-
-
-def _width(cell: str) -> int:
-    return max(map(len, cell.split("\n")))
-
-
-def _best_of_each(summary: Sequence[Row]) -> list[Row]:
-    """Return the row of the smallest loss for each data set, bank and method.
-
-    It is one of the rows that lack the fewest splits: the mean of a row on fewer splits is one of
-    other points.
-    """
-    best: dict[tuple[Any, ...], int] = {}
-    losses = [float("inf") if is_missing(loss) else loss for loss in map(loss_of, summary)]
-    order = [(row["lacking"], loss) for row, loss in zip(summary, losses, strict=True)]
-    for number, row in enumerate(summary):
-        place = tuple(row[name] for name in _IDENTITY)
-        if order[number] < order[best.setdefault(place, number)]:
-            best[place] = number
-    return [summary[number] for number in sorted(best.values())]
-
-
-def _cells(
-    row: Row,
-    names: list[str],
-    scores: Sequence[_Score],
-    proximities: Sequence[str],
-    detail: _Detail,
-    *,
-    early: bool,
-) -> list[str]:
-    mark = _MISSED if row["early"] else _MET if early else ""
-    failed = int(row["failed"])
-    runs = failed + int(row["complete"]) + int(row["waiting"])
-    return [
-        f" {row['method']}",
-        *([_parameters(row, names)] if names else []),
-        *(_score(row, score) for score in scores),
-        _mean_sd_text(row["active_mean"], row["active_sd"] if detail.spread else float("nan"), 1),
-        _seconds(row["seconds_mean"]),
-        *(_gap(row.get(name)) + mark for name in proximities),
-        *([f"{failed}/{runs}"] * detail.runs),
-    ]
-
-
-def _score(row: Row, score: _Score) -> str:
-    """Return the cell of a metric, with the mark of the best row and of those that beat nothing."""
-    mean = row.get(f"{score.name}_mean")
-    if mean is None or is_missing(mean):
-        return NOTHING + "  " * (not score.alone)
-    ends = [row.get(f"{score.name}_{end}", np.nan) for end in ("low", "high") if score.interval]
-    cell = score.metric.number(mean, *ends)
-    if score.alone:
-        return cell
-    if score.part != "validation" and row.get("no_better"):
-        return f"{cell} ~"
-    return cell + (" *" if row["best"] and score.name == ranked_by(row) else "  ")
-
-
-def _parameters(row: dict[Any, Any], names: list[str]) -> str:
-    """Return names and values of the hyperparameters of the row's method."""
-    given = [(name, row[name]) for name in names if not is_missing(row[name])]
-    if len(names) == 1:
-        return "".join(_value(value) for _, value in given)
-    return " ".join(f"{name}={_value(value)}" for name, value in given)
-
-
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _mean_sd_text(mean: float, sd: float, digits: int) -> str:
-    if is_missing(mean):
-        return NOTHING
-    return f"{mean:.{digits}f}" + ("" if is_missing(sd) else f" ± {sd:.{digits}f}")
-
-
-def _seconds(seconds: float) -> str:
-    if is_missing(seconds):
-        return NOTHING
-    if seconds >= 100:
-        return f"{seconds:.0f}"
-    return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.2f}"
-
-
-def _gap(gap: float | None) -> str:
-    if gap is None or is_missing(gap):
-        return NOTHING
-    return f"{gap:.1e}" if gap else "0"
