@@ -14,7 +14,7 @@ from mkldist.analysis.comparison import problem_settings
 from mkldist.analysis.growth import series_names
 from mkldist.analysis.losses import Compared, best_setting, compared_losses, loss_name, overlap_of
 from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
-from mkldist.analysis.statistics import known_interval
+from mkldist.analysis.statistics import Overlap, known_interval
 from mkldist.calibration import fit_calibration
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import metric_of_variable
@@ -65,8 +65,17 @@ def curves_of(compared: Sequence[Compared]) -> pd.DataFrame:
     """Return the table of :func:`learning_curve` from losses that have been read."""
     import pandas as pd
 
-    columns = ["dataset", "method", "n_train", "loss", "mean", "low", "high", "n_splits"]
-    table = pd.DataFrame([row for one in compared for row in _rows_of_size(one)], columns=columns)
+    rows = [
+        {
+            "dataset": one.series,
+            "method": str(method),
+            "n_train": round(one.overlap.n_train),
+            **_loss_of(one.loss, one.losses[method].to_numpy(float), one.overlap),
+        }
+        for one in compared
+        for method in one.losses
+    ]
+    table = pd.DataFrame(rows, columns=["dataset", "method", "n_train", *_LOSS])
     several = table.groupby("dataset")["n_train"].transform("nunique") > 1
     order = {name: place for place, name in enumerate(table["method"].unique())}
     return table[several].sort_values(
@@ -76,15 +85,10 @@ def curves_of(compared: Sequence[Compared]) -> pd.DataFrame:
     )
 
 
-def _rows_of_size(one: Compared) -> list[tuple[str, str, int, str, float, float, float, int]]:
-    """Return the rows of one size of a data set."""
-    rows = []
-    for method in one.losses:
-        values = one.losses[method].to_numpy(float)
-        interval, n_splits = known_interval(values, one.overlap), int((~np.isnan(values)).sum())
-        size = round(one.overlap.n_train)
-        rows.append((one.series, str(method), size, one.loss, *interval, n_splits))
-    return rows
+def _loss_of(loss: str, values: Floats, overlap: Overlap) -> dict[str, Any]:
+    """Return the mean of a loss over the splits that have it, its interval, and their number."""
+    interval = known_interval(values, overlap)._asdict()
+    return {"loss": loss, **interval, "n_splits": int((~np.isnan(values)).sum())}
 
 
 N_KERNELS = "n_kernels"
@@ -136,7 +140,16 @@ def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
 
     nodes = method_nodes(selected(tree) if is_validated(tree) else tree)
     banks = {path: bank for path, (_, bank) in series_names(nodes).items()}
-    rows = [row for node in nodes for row in _chosen(node, banks[node.path])]
+    rows = []
+    for node in nodes:
+        loss = loss_name([node])
+        values, _ = best_setting(node, loss)
+        if N_KERNELS in node.ds.coords and not np.isnan(values).all():
+            n_kernels = int(node.ds[N_KERNELS].median())
+            place = place_of(node) | {"bank": banks[node.path]}
+            rows.append(
+                {**place, N_KERNELS: n_kernels, **_loss_of(loss, values, overlap_of(node.ds))}
+            )
     table = pd.DataFrame(rows, columns=["dataset", "bank", "method", N_KERNELS, *_LOSS])
     group = ["dataset", "bank", "method"]
     several = table.groupby(group)[N_KERNELS].transform("nunique") > 1
@@ -150,7 +163,6 @@ def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
         return
     losses = complete_losses(node, loss, (SPLIT, *dims))
     kernels = complete_values(node, "active_kernels", (SPLIT, *dims))
-    overlap = overlap_of(node.ds)
     for place in np.ndindex(losses.shape[1:]):
         values = losses[:, *place]
         known = ~np.isnan(values)
@@ -159,26 +171,8 @@ def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
                 **place_of(node),
                 **{n: node.ds[n].to_numpy()[i].item() for n, i in zip(dims, place, strict=True)},
                 "active_kernels": float(kernels[known, *place].mean()),
-                "loss": loss,
-                **known_interval(values, overlap)._asdict(),
-                "n_splits": int(known.sum()),
+                **_loss_of(loss, values, overlap_of(node.ds)),
             }
-
-
-def _chosen(node: xr.DataTree, bank: str) -> Iterator[dict[str, Any]]:
-    """Yield the row of a node's chosen setting, if it has a complete run."""
-    loss = loss_name([node])
-    values, _ = best_setting(node, loss)
-    n_splits = int((~np.isnan(values)).sum())
-    if n_splits and N_KERNELS in node.ds.coords:
-        yield {
-            **place_of(node),
-            "bank": bank,
-            N_KERNELS: int(node.ds[N_KERNELS].median()),
-            "loss": loss,
-            **known_interval(values, overlap_of(node.ds))._asdict(),
-            "n_splits": n_splits,
-        }
 
 
 def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
@@ -239,18 +233,18 @@ def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
         _by_value(node, name, along) for name in (loss, "objective", "dual_objective")
     )
     losses = metric_of_variable(loss).loss(values)
+    known = np.isfinite(losses) & np.isfinite(objectives)
+    count = known.sum(axis=0)
+    sums = np.where(known, losses, 0.0).sum(axis=0)
+    means = np.where(count > 0, sums / np.maximum(count, 1), np.inf)
     for place, value in enumerate(node[along].to_numpy().tolist()):
-        known = np.isfinite(losses[:, place]) & np.isfinite(objectives[:, place])
-        count = known.sum(axis=0)
-        if not count.any():
-            continue
-        sums = np.where(known, losses[:, place], 0.0).sum(axis=0)
-        means = np.where(count > 0, sums / np.maximum(count, 1), np.inf)
-        best = int(means.argmin())
-        own = objectives[known[:, best], place, best]
-        spread = float(own.std(ddof=1)) if len(own) > 1 else np.nan
-        lower = float(bounds[known[:, best], place, best].mean())
-        yield value, float(means[best]), float(own.mean()), spread, lower, len(own)
+        best = int(means[place].argmin())
+        if count[place, best]:
+            there = known[:, place, best]
+            own = objectives[there, place, best]
+            spread = float(own.std(ddof=1)) if len(own) > 1 else np.nan
+            lower = float(bounds[there, place, best].mean())
+            yield value, float(means[place, best]), float(own.mean()), spread, lower, len(own)
 
 
 def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:

@@ -329,10 +329,10 @@ def friedman(
         raise ValueError(f"found {n} data set; expected at least two")
     ranks = scores.rank(axis=1, ascending=smaller_is_better)
     means = ranks.mean()
-    # Ties lower the variance of ranks, so the variance that occurs takes the place of (k³ - k)/12.
-    between = n * float(((means - 0.5 * (k + 1)) ** 2).sum())
-    within = float(((ranks - 0.5 * (k + 1)) ** 2).to_numpy().sum()) / (n * (k - 1))
-    chi_squared = between / within if within > 0.0 else 0.0
+    # scipy corrects for ties; ranks that are all tied have no variance.
+    tied = bool((ranks.nunique(axis=1) == 1).all())
+    columns = [scores[name].to_numpy(float) for name in scores]
+    chi_squared = 0.0 if tied else float(scipy.stats.friedmanchisquare(*columns).statistic)
     room = n * (k - 1) - chi_squared
     statistic = (n - 1) * chi_squared / room if room > 1e-12 * n * k else math.inf
     p_value = float(scipy.stats.f.sf(statistic, k - 1, (k - 1) * (n - 1)))

@@ -310,6 +310,7 @@ def test_an_exact_law_is_found():
     assert law.n_sizes == 4
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_exponent_at_its_level():
     rng = np.random.default_rng(0)
     sizes = np.repeat([100.0, 1000, 10_000], 3)
@@ -343,6 +344,7 @@ def test_the_interval_of_splits_covers_the_exponent_whatever_deviates(of_size, o
     assert covered / ROUNDS >= 0.92
 
 
+@pytest.mark.slow
 def test_splits_are_no_independent_values_where_sizes_deviate():
     rng = np.random.default_rng(0)
     covered = 0
@@ -380,6 +382,7 @@ def test_lack_of_fit_agrees_with_the_worked_example_of_kutner_et_al():
     assert found == pytest.approx(scipy.stats.f.sf(14.80, 4, 5), rel=2e-3)
 
 
+@pytest.mark.slow
 def test_lack_of_fit_of_a_true_law_is_uniform_and_of_a_bend_small():
     rng = np.random.default_rng(1)
     sizes = np.repeat([100.0, 300, 1000, 3000], 4)
