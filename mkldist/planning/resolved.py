@@ -1,47 +1,44 @@
-"""Resolve the words of a sweep: load its data sets, and make splits, kernels and grids."""
+"""Resolve the words of a sweep: load its data, make splits, kernels and grids, and check them.
+
+Everything that a sweep names is checked before its first run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from math import isqrt
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.core.identity import array_id
+from mkldist.bank.device import device_for
+from mkldist.bank.view import check_uncentred
+from mkldist.core.arrays import Target
+from mkldist.core.devices import CPU
+from mkldist.core.identity import array_id, content_id
+from mkldist.core.memory import readable_bytes
+from mkldist.core.metrics import default_metric, metrics_of
+from mkldist.core.wording import pluralize
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.dataset import Dataset, GivenGrams, Split
 from mkldist.data.folds import n_inner_folds
 from mkldist.data.given import GivenData
 from mkldist.data.missing import check_known_rows
 from mkldist.data.nested import nested_splits
-from mkldist.data.preprocessing import preprocessed
+from mkldist.data.preprocessing import filled, preprocessed
+from mkldist.data.raw import check_fits as check_array_fits
 from mkldist.data.splits import make_splits
 from mkldist.data.summary_lines import summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.evaluate import check_custom, check_points, check_scale
+from mkldist.kernels.graph import adjacency, graph_kernels
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.planning.costs import with_backends
-from mkldist.planning.data_checks import (
-    check_device,
-    check_factors,
-    check_figures,
-    check_folds,
-    check_graph,
-    check_graph_views,
-    check_kernel_numbers,
-    check_labels,
-    check_metric,
-    check_number_of_runs,
-    check_presence,
-    check_sharing_has_use,
-    check_two_classes,
-    check_unlabelled,
-    check_unscaled,
-    with_graph_views,
-)
+from mkldist.methods.registry import METHODS, methods_for
+from mkldist.planning.costs import memory_of, most_points_of, with_backends
 from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.planning.spec_checks import (
     check_banks,
@@ -51,10 +48,14 @@ from mkldist.planning.spec_checks import (
     resolve_methods,
     smaller_shares,
 )
+from mkldist.solvers.base import losses_by_target
 from mkldist.solvers.grids import MethodGrid
-from mkldist.spec.banks import BankSpec
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.model import SweepSpec
+from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
+from mkldist.solvers.solver_params import SolverParams
+from mkldist.spec.banks import FACTORS, BankSpec
+from mkldist.spec.checks import check_fits
+from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
+from mkldist.spec.model import GIVEN, MethodSpec, OutputsSpec, SweepSpec
 
 NOTHING: Mapping[str, GivenData] = {}
 
@@ -240,3 +241,425 @@ def _given_bank(bank: BankSpec, name: str, grams: npt.NDArray[np.floating]) -> B
             'family = "precomputed"',
         )
     return BankFacts(len(grams), array_id(np.array(grams.shape)))
+
+
+IMAGE_DISTANCES = ("tangent", "affine")
+
+
+def check_graph(
+    spec: SweepSpec,
+    entry: DatasetSpec,
+    dataset: Dataset,
+    splits: Sequence[Split],
+    grids: Iterable[MethodGrid],
+) -> None:
+    """Refuse a graph that a method needs but that the points of a data set cannot form."""
+    graph = spec.graph_of(entry)
+    if graph is None or not any(grid.method.needs_laplacian for grid in grids):
+        return
+    where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
+    if dataset.x is None:
+        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
+        raise SpecError(
+            where,
+            f"a graph over {dataset.name!r}, which holds {kind}",
+            "features" if dataset.sparse is None else "dense features",
+            "Remove the methods that need a graph, or the data set",
+        )
+    if dataset.absent is not None:
+        raise SpecError(
+            where,
+            f"a graph over {dataset.name!r}, in which points lack a view",
+            "all features of all points",
+            'Set missing = "impute" for the view, or remove the methods that need a graph',
+        )
+    fewest = min(len(split.known) for split in splits)
+    if graph.kind == "knn" and graph.neighbours >= fewest:
+        raise SpecError(
+            f"{where}.neighbours",
+            f"{graph.neighbours} neighbours among {fewest} points of a split of {dataset.name!r}",
+            f"at most {fewest - 1}",
+        )
+    _check_images(graph, dataset, where)
+    if graph.kind == "epsilon" and graph.distance not in IMAGE_DISTANCES:
+        prepared = filled if graph.of_raw_features else preprocessed
+        points = prepared(spec.preprocessing_of(entry), dataset, splits[0])[splits[0].known]
+        if adjacency(points, graph.graph).nnz == 0:
+            raise SpecError(
+                f"{where}.epsilon",
+                f"no two of {len(points)} points of {dataset.name!r} within {graph.epsilon:g}",
+                "a distance within which points have neighbours",
+                'Raise it, or set kind = "knn"',
+            )
+
+
+def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
+    """Refuse distances between images where the features are not the pixels of a square."""
+    side = isqrt(dataset.n_features)
+    if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
+        raise SpecError(
+            f"{where}.distance",
+            f'"{graph.distance}" for the {dataset.n_features} features of {dataset.name!r}',
+            "the pixels of square images",
+            "Set drop_constant = false under the data set if pixels were dropped",
+        )
+
+
+def with_graph_views(
+    entry: DatasetSpec, preprocessing: PreprocessingSpec, dataset: Dataset
+) -> Dataset:
+    """Return a data set with the Gram matrices, (M, n, n), of its views that are graphs.
+
+    The scaling and imputation of the features are fitted on all points.
+    """
+    for view in entry.views:
+        if view.graphs is not None:
+            where = f"datasets.{entry.name}.views.{view.name}.graphs"
+            grams = _graph_grams(view.graphs, preprocessing, dataset, where)
+            n_grams = pluralize(len(grams.grams), "Gram matrix", "Gram matrices")
+            made = f"{view.name}, {n_grams} of graphs"
+            dataset = replace(
+                dataset,
+                given={**dataset.given, view.name: grams},
+                summary=replace(dataset.summary, views=(*dataset.summary.views, made)),
+            )
+    return dataset
+
+
+def check_graph_views(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Refuse splits that hide the features of points from methods, which the graphs join."""
+    hidden = max((dataset.n_points - len(split.known) for split in splits), default=0)
+    for view in entry.views:
+        if view.graphs is not None and hidden:
+            raise SpecError(
+                f"datasets.{entry.name}.views.{view.name}.graphs",
+                f"graphs over all points of {dataset.name!r}, of which a split tests {hidden}",
+                "splits without a test part",
+                'Set kind = "semi-supervised" and test_fraction = 0 under [splits]',
+            )
+
+
+def _graph_grams(
+    graphs: Sequence[GraphTable], preprocessing: PreprocessingSpec, dataset: Dataset, where: str
+) -> GivenGrams:
+    """Return the Gram matrices of graphs over all points; refuse points that have no such graph."""
+    n = dataset.n_points
+    if dataset.x is None or dataset.absent is not None:
+        found = "no features" if dataset.x is None else "points that lack a view"
+        raise SpecError(where, f"{found} in {dataset.name!r}", "all features of all points")
+    for graph in graphs:
+        _check_images(graph, dataset, where)
+        if graph.kind == "knn" and graph.neighbours >= n:
+            found = f"{graph.neighbours} neighbours among the {n} points of {dataset.name!r}"
+            raise SpecError(where, found, f"at most {n - 1}")
+    check_array_fits(8 * len(graphs) * n * n, where, "Give fewer graphs")
+    grams = np.empty((len(graphs), n, n))
+    for raw, prepared in ((True, filled), (False, preprocessed)):
+        own = [place for place, graph in enumerate(graphs) if graph.of_raw_features == raw]
+        if own:
+            points = prepared(preprocessing, dataset)
+            grams[own] = graph_kernels(points, [graphs[place].graph for place in own])
+    empty = np.flatnonzero(~grams.any(axis=(1, 2)))
+    if len(empty):
+        raise SpecError(
+            where, f"no edge in graph {empty[0]} (from 0)", "graphs with edges", "Raise epsilon"
+        )
+    graph_ids = [graph.identity for graph in graphs]
+    made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
+    return GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
+
+
+def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None:
+    """Refuse a device that is not there, or that does not compute the kernels of a bank."""
+    if bank.device == CPU:
+        return
+    own = kernels.of_features
+    alone = own is not None and dataset.x is not None and len(own) == len(kernels)
+    device_for(own if alone else None, bank.device, f"banks.{bank.label}.device")
+
+
+UNFILLED = ("none", "tfidf")
+
+
+def check_unscaled(preprocessing: PreprocessingSpec, entry: DatasetSpec, dataset: Dataset) -> None:
+    """Refuse to scale sparse features, but for counts of terms, whose zeros stay zero."""
+    if dataset.sparse is None or preprocessing.scale in UNFILLED:
+        return
+    own = entry.preprocessing is not None
+    n_bytes = 8 * dataset.n_points * dataset.n_features
+    raise SpecError(
+        f"datasets.{entry.name}.preprocessing.scale" if own else "preprocessing.scale",
+        f'"{preprocessing.scale}" for the sparse features of {dataset.name!r}, which would take '
+        f"{readable_bytes(n_bytes)} as dense ones",
+        '"none", or "tfidf" for counts of terms: they leave zeros as they are',
+        'Set preprocessing = { scale = "none" } under the data set, or remove sparse = true',
+    )
+
+
+def check_presence(bank: BankSpec, dataset: Dataset, kernels: BankKernels) -> None:
+    """Refuse to centre kernels that some points of a data set lack."""
+    some_absent = any(not dataset.given[one.view].present.all() for one in kernels.given)
+    texts = None if dataset.texts is None else dataset.texts.absent
+    for absent, own in ((dataset.absent, kernels.of_features), (texts, kernels.of_texts)):
+        if absent is not None and own is not None:
+            some_absent |= bool(absent[:, own.subset_indices].any())
+    if some_absent:
+        check_uncentred(bank.normalisations, f"banks.{bank.label}.normalisation")
+
+
+RUN_BYTES = 2000  # of a run in a plan, while the plan is made
+
+
+def check_number_of_runs(
+    spec: SweepSpec,
+    facts: Mapping[str, DatasetFacts],
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+) -> None:
+    """Refuse more runs than a plan can hold in half of this machine's memory."""
+    n_settings = {
+        dataset: sum(
+            len(own[method.key].points)
+            for method in spec.methods
+            for bank in spec.sized_banks
+            if method.runs_on(bank) and not own[method.key].is_open
+        )
+        for dataset, own in grids.items()
+    }
+    n_runs = sum(facts[dataset].n_splits * n_settings[dataset] for dataset in facts)
+    check_fits(n_runs, RUN_BYTES, "methods", "runs", "Lower splits.repeats, or give fewer values")
+
+
+BOUNDARY = "decision-boundary"
+
+
+def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
+    """Refuse figures without matplotlib, and decision boundaries unless points lie in a plane."""
+    if BOUNDARY not in outputs.figures:
+        return
+    if find_spec("matplotlib") is None:
+        raise SpecError(
+            "outputs.figures",
+            f'"{BOUNDARY}" without matplotlib',
+            "the package matplotlib",
+            "pip install 'mkldist[figures]' installs it",
+        )
+    if dataset.x is None:
+        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
+        found = f"{dataset.name!r}, which holds {kind}"
+    elif dataset.classes is None:
+        found = f"{dataset.name!r}, a data set of regression"
+    elif dataset.n_features != 2:
+        found = f"{dataset.name!r}, which has {dataset.n_features} features"
+    elif dataset.given or dataset.texts is not None or dataset.absent is not None:
+        found = f"{dataset.name!r}, which has more than two features for each point"
+    else:
+        return
+    raise SpecError(
+        "outputs.figures",
+        f'"{BOUNDARY}" of {found}',
+        "classes and two features in every data set",
+        "Remove it, or the data set",
+    )
+
+
+def check_metric(spec: SweepSpec, grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse a metric of another task, and one of probabilities where a method has none."""
+    metric = spec.metric_of(dataset.task)
+    if metric.task != dataset.task:
+        kind = "values of regression" if dataset.task == "regression" else "classes"
+        raise SpecError(
+            "selection.metric",
+            f'"{metric.name}" for {dataset.name!r}, which has {kind}',
+            ", ".join(one.name for one in metrics_of(dataset.task)),
+            "Data sets of classes and of regression need sweeps of their own if metric is set",
+        )
+    if not metric.probabilities or spec.inner_folds:
+        return
+    for key, grid in grids.items():
+        if dataset.multiclass or not all(params.gives_log_odds for params in grid.points):
+            raise SpecError(
+                "selection.metric",
+                f'"{metric.name}" without inner folds, which fit the probabilities of {key}',
+                "folds of 2 or more, or another metric",
+                f'Remove folds = 0, or set metric = "{default_metric(dataset.task).name}"',
+            )
+
+
+def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label.
+
+    In a sweep the splits decide which points are unlabelled, and the labels of these points score
+    the methods.
+    """
+    if set(dataset.classes or ()) != {"-1", "0", "1"} or entry.classes:
+        return
+    if any(len(split.unlabelled) for split in splits):
+        raise SpecError(
+            f"datasets.{entry.name}",
+            "labels -1, 0 and 1, and unlabelled points by [splits]",
+            "the label of every point, by which methods are scored on the unlabelled ones",
+            'Set classes = ["-1", "0", "1"] if 0 is a class, or classes = ["-1", "1"] to leave '
+            "these points out; use mkldist.solve for points whose label is unknown",
+        )
+
+
+def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Sequence[Split]) -> None:
+    """Refuse more folds of a method's own cross-validation than a class has labelled points.
+
+    Only a number that the user gave is refused; a method cuts its default to the data.
+    """
+    if dataset.task != "classification":
+        return
+    smallest = min(int(np.bincount(dataset.class_numbers[split.train]).min()) for split in splits)
+    facts = ProblemFacts(smallest_class=smallest)
+    for key, grid in grids.items():
+        for params in grid.points:
+            if grid.method.refuses(facts, folds=params.chosen_folds) is not None:
+                raise SpecError(
+                    f"methods.{key}.folds",
+                    f"{params.chosen_folds}",
+                    f"at most {smallest}, the labelled points of the smallest class in a training "
+                    f"part of {dataset.name!r}",
+                    "Lower it, or omit it",
+                )
+
+
+def check_factors(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+    datasets: Mapping[str, tuple[Dataset, Sequence[Split]]],
+) -> None:
+    """Refuse methods that cannot solve on a bank of factors, and unlabelled rows in such a bank."""
+    for bank in (one for one in spec.sized_banks if one.may_be_factors):
+        thin = [name for name in datasets if banks[name, bank.label].on_factors]
+        for entry in (one for one in spec.methods if thin and one.runs_on(bank)):
+            refusal = METHODS[entry.name].refuses(_facts_of_factors(bank))
+            if refusal is not None:
+                most = max(banks[name, bank.label].n_kernels for name in thin)
+                raise _no_factors(spec, bank, entry, refusal, grids[thin[0]][entry.key], most)
+        for name in thin:
+            if any(len(split.unlabelled) for split in datasets[name][1]):
+                raise SpecError(
+                    f"banks.{bank.label}.backend",
+                    f'"{FACTORS}" for data set {name!r}, which has unlabelled rows',
+                    "labelled rows alone, among which the pivots of factors are",
+                    "Choose another backend, or remove the unlabelled rows",
+                )
+
+
+def _facts_of_factors(bank: BankSpec) -> ProblemFacts:
+    """Return the facts of a bank of factors by which methods take it or refuse."""
+    return ProblemFacts(factors=True, rounded=bank.dtype == "float32")
+
+
+def _no_factors(
+    spec: SweepSpec,
+    bank: BankSpec,
+    entry: MethodSpec,
+    refusal: Refusal,
+    grid: MethodGrid,
+    n_kernels: int,
+) -> SpecError:
+    """Return the error of a method that cannot solve on a bank of factors."""
+    others = f"{refusal.others}: {one_of(methods_for(_facts_of_factors(bank)))}"
+    if refusal.part is Part.ROUNDED:
+        return SpecError(
+            f"methods.{entry.key}",
+            f"{entry.name} on bank {bank.label!r} of factors in float32, but it {refusal.reason}",
+            others,
+            f"Or give the bank {refusal.expected}",
+        )
+    n_bytes = memory_of(spec)
+    most = most_points_of(grid, n_kernels, n_bytes)
+    return SpecError(
+        f"methods.{entry.key}",
+        f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}, which "
+        f"the {n_bytes / 2**30:.1f} GiB of a solver hold up to {most:,} points",
+        others,
+        "Or give it a bank with another backend by banks = [...]",
+    )
+
+
+def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse a C from another method for more than two classes: each would need its own."""
+    for key, grid in grids.items():
+        if grid.source and dataset.multiclass:
+            raise SpecError(
+                f"methods.{key}.{GIVEN}",
+                f"C from {grid.source} for the {len(dataset.multiclass)} classes of data set "
+                f"{dataset.name!r}",
+                "a data set of two classes",
+                "Name two of them by classes = [...], or give values of C",
+            )
+
+
+def check_kernel_numbers(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+) -> None:
+    """Refuse the number of a kernel that a bank does not have."""
+    keys = {
+        bank.label: [entry.key for entry in spec.methods if entry.runs_on(bank)]
+        for bank in spec.sized_banks
+    }
+    for (dataset, bank), facts in banks.items():
+        for key in keys[bank]:
+            grid = grids[dataset][key]
+            highest = max((point.chosen_kernel or 0 for point in grid.points), default=0)
+            if highest >= facts.n_kernels:
+                raise SpecError(
+                    f"methods.{key}.kernel_number",
+                    f"{highest}",
+                    f"a number from 0 to {facts.n_kernels - 1}: bank {bank!r} of data set "
+                    f"{dataset!r} has {pluralize(facts.n_kernels, 'kernel')}",
+                )
+
+
+def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
+    """Refuse methods that cannot learn the labels of a data set.
+
+    Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
+    """
+    targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
+    problem = ProblemFacts(targets=targets)
+    for key, grid in grids.items():
+        for params in grid.points:
+            refusal = grid.method.refuses(problem, params.target)
+            if refusal is not None:
+                raise _refused_values(key, grid, params, refusal, dataset)
+
+
+def _refused_values(
+    key: str, grid: MethodGrid, params: SolverParams, refusal: Refusal, dataset: Dataset
+) -> SpecError:
+    """Return the error of a method that cannot learn real values with its loss."""
+    method = grid.method
+    able = losses_by_target(method.params).get(Target.VALUES, [])
+    if able:
+        expected = "loss = " + one_of([f'"{loss}"' for loss in able])
+    else:
+        others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
+        expected = f"{refusal.others}: {one_of(others)}"
+    return SpecError(
+        f"methods.{key}",
+        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
+        f"but data set {dataset.name!r} is one of regression",
+        expected,
+        "Or remove the method or the data set",
+    )
+
+
+def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
+    """Refuse shared kernel weights where no data set has classes that could share them."""
+    if any(dataset.multiclass for dataset in datasets):
+        return
+    for entry in methods:
+        if entry.kernel_weights == "shared":
+            raise SpecError(
+                f"methods.{entry.key}.kernel_weights",
+                '"shared" in a sweep where no data set has more than two classes',
+                "classes that share weights: two have one function, and one vector of weights",
+                "Remove it",
+            )

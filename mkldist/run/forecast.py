@@ -15,7 +15,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +66,6 @@ class Rates:
     receipt_seconds: float  # of the coordinator, for each run of a task
     storage_bytes_per_second: float  # of files that are written and flushed
 
-    @classmethod
-    def of(cls, document: Mapping[str, object]) -> Rates:
-        """Return the rates of a document; raise a ValueError if one is missing or not positive."""
-        values = {one.name: document.get(one.name) for one in fields(cls)}
-        numbers = {name: v for name, v in values.items() if isinstance(v, float) and v > 0}
-        if len(numbers) < len(values):
-            raise ValueError(f"no rates: {values}")
-        return cls(**numbers)
-
 
 def rates_path() -> Path:
     """Return the file of this machine's rates, beside the node cache."""
@@ -91,8 +82,8 @@ def store_rates(rates: Rates) -> Path:
 
 def stored_rates() -> Rates | None:
     """Return the rates that were stored; None if there are none or they are damaged."""
-    with suppress(OSError, ValueError):
-        return Rates.of(parsed(rates_path().read_bytes()))
+    with suppress(OSError, ValueError, TypeError):
+        return Rates(**parsed(rates_path().read_bytes()))
     return None
 
 

@@ -58,14 +58,7 @@ class GraphSpec(Model):
     def _fits_together(self) -> GraphSpec:
         if self.kind == "epsilon" and self.epsilon is None:
             raise ValueError("found no epsilon; expected epsilon = ... with kind = 'epsilon'")
-        if self.kind == "knn" and self.epsilon is not None:
-            raise ValueError(
-                f"found epsilon = {self.epsilon:g} with kind = 'knn'; expected kind = 'epsilon'"
-            )
-        if self.kind == "epsilon" and "neighbours" in self.model_fields_set:
-            raise ValueError(
-                f"found neighbours = {self.neighbours} with kind = 'epsilon'; expected kind = 'knn'"
-            )
+        check_kind(self, {"epsilon": ("epsilon",), "neighbours": ("knn",)})
         if self.weights == "binary" and self.width is not None:
             raise ValueError(
                 f"found width = {self.width:g} with weights = 'binary'; expected weights = 'heat'"

@@ -38,7 +38,8 @@ class Model(BaseModel):
 def check_kind(table: Any, kinds_of: Mapping[str, tuple[str, ...]], instead: str = "") -> None:
     """Refuse keys that have an effect with other values of the table's `kind` alone."""
     for name, kinds in kinds_of.items():
-        if name in table.model_fields_set and table.kind not in kinds:
+        has_value = name in table.model_fields_set and getattr(table, name) is not None
+        if has_value and table.kind not in kinds:
             choice = " or ".join(f'"{kind}"' for kind in kinds)
             wanted = instead or f"kind = {choice}, or no {name}"
             raise ValueError(f'found {name} with kind = "{table.kind}"; expected {wanted}')

@@ -15,9 +15,9 @@ from mkldist.data.preprocessing import scaled
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.methods.registry import METHODS
-from mkldist.planning import data_checks
+from mkldist.planning import resolved as resolving
 from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
-from mkldist.planning.data_checks import (
+from mkldist.planning.resolved import (
     RUN_BYTES,
     check_figures,
     check_folds,
@@ -27,9 +27,9 @@ from mkldist.planning.data_checks import (
     check_presence,
     check_unlabelled,
     check_unscaled,
+    resolve,
     with_graph_views,
 )
-from mkldist.planning.resolved import resolve
 from mkldist.planning.spec_checks import resolve_methods
 from mkldist.solvers.base import most_points
 from mkldist.spec import checks
@@ -126,7 +126,7 @@ def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monk
     one, two = found({"neighbours": 2}), found({"neighbours": 3})
     assert len({one, two, dataset(Y, x=X).fingerprint}) == 3
     monkeypatch.setattr(
-        "mkldist.planning.data_checks.graph_kernels",
+        "mkldist.planning.resolved.graph_kernels",
         lambda x, specs: graph_kernels(x, specs) * (1.0 + 1e-15),
     )
     assert found({"neighbours": 2}) == one
@@ -312,7 +312,7 @@ def test_boundaries_in_a_plane_are_drawn():
 
 
 def test_figures_without_matplotlib_say_what_installs_it(monkeypatch):
-    monkeypatch.setattr(data_checks, "find_spec", lambda name: None)
+    monkeypatch.setattr(resolving, "find_spec", lambda name: None)
     check_figures(PLAIN, dataset([-1, 1]))
     with pytest.raises(SpecError, match=r"pip install 'mkldist\[figures\]'"):
         check_figures(DRAWN, dataset([-1, 1]))

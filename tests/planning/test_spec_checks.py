@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.data_checks import (
+from mkldist.planning.model import BankFacts
+from mkldist.planning.resolved import (
     check_kernel_numbers,
     check_labels,
     check_sharing_has_use,
     check_two_classes,
 )
-from mkldist.planning.model import BankFacts
 from mkldist.planning.spec_checks import (
     check_banks,
     check_code,
