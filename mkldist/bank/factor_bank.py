@@ -98,9 +98,21 @@ AT_HAND = 2  # copies beside the factors that stay: one in use while the next on
 HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 
 
+@dataclass(eq=False)
+class _Place:
+    """Where the values of a factor are: in memory, at a place of the file, or both."""
+
+    shape: tuple[int, int]
+    n_bytes: int
+    preferred: int = 0  # when it was, by counting
+    values: Floating | None = None  # in memory
+    offset: int | None = None
+    checksum: bytes = b""  # of the values in the file
+
+
 @dataclass(frozen=True, eq=False)
 class CachedFactor:
-    """A factor on a shelf, which forgets it when nobody has this any more.
+    """A factor in a cache, which forgets it when nobody has this any more.
 
     `pivots` (r,): the pivots in order. `left`: share of the trace that the factor lacks. `diagonal`
     (n,): diagonal of ``G G'``.
@@ -109,8 +121,8 @@ class CachedFactor:
     pivots: Ints
     left: float
     diagonal: Floats
-    shelf: FactorCache
-    number: int
+    cache: FactorCache
+    place: _Place
 
     @property
     def rank(self) -> int:
@@ -125,7 +137,7 @@ class CachedFactor:
     @property
     def values(self) -> Floats:
         """The factor G (n, r), C-contiguous, in memory as long as somebody has it."""
-        return self.shelf.values(self.number)
+        return self.cache.values(self.place)
 
     @property
     def thin(self) -> Thin:
@@ -134,7 +146,7 @@ class CachedFactor:
 
     def on(self, points: Ints) -> Thin:
         """Return the rows of some points, a copy where memory holds all factors."""
-        return self.values[points] if self.shelf.holds_all else RowsOf(self, points)
+        return self.values[points] if self.cache.holds_all else RowsOf(self, points)
 
     def in_memory(self) -> PivotedFactor:
         """Return the factor with its values."""
@@ -143,18 +155,6 @@ class CachedFactor:
     def on_pivots(self, coefficients: Floats) -> Floats:
         """See :meth:`mkldist.optim.pivoted_cholesky.PivotedFactor.on_pivots`."""
         return self.in_memory().on_pivots(coefficients)
-
-
-@dataclass(eq=False)
-class _Place:
-    """Where the values of a factor are: in memory, at a place of the file, or both."""
-
-    shape: tuple[int, int]
-    n_bytes: int
-    preferred: int = 0  # when it was, by counting
-    kept: Floating | None = None
-    offset: int | None = None
-    checksum: bytes = b""  # of the values in the file
 
 
 class FactorCache:
@@ -172,17 +172,17 @@ class FactorCache:
         self.n_bytes, self.dtype, self._folder = n_bytes, np.dtype(dtype), folder
         self.n_read = self.n_written = 0
         self._lock = threading.Lock()
-        self._places: dict[int, _Place] = {}
-        self._gone: deque[int] = deque()
-        self._count = self._preferences = self._reserved = 0
-        self._total = self._kept = self._largest = 0  # bytes
+        self._places: dict[_Place, None] = {}  # in order
+        self._gone: deque[_Place] = deque()
+        self._preferences = self._reserved = 0
+        self._total = self._cached = self._largest = 0  # bytes
         self._file: IO[bytes] | None = None
         self._regions = FileRegions()
 
     @property
-    def kept_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         """Bytes of the factors that stay in memory."""
-        return self._kept
+        return self._cached
 
     @property
     def holds_all(self) -> bool:
@@ -205,30 +205,28 @@ class FactorCache:
             try:
                 self._make_room(0)  # for what is at hand
                 self._keep(place, values)
-                if place.kept is None:
+                if place.values is None:
                     self._write(place, values)
             except BaseException:
                 self._total -= place.n_bytes
                 raise
-            number, self._count = self._count, self._count + 1
-            self._places[number] = place
-        shelved = CachedFactor(factor.pivots, factor.left, factor.diagonal, self, number)
-        weakref.finalize(shelved, self._forget, number).atexit = False
-        return shelved
+            self._places[place] = None
+        cached = CachedFactor(factor.pivots, factor.left, factor.diagonal, self, place)
+        weakref.finalize(cached, self._forget, place).atexit = False
+        return cached
 
     def prefer(self, factors: Iterable[ThinFactor]) -> None:
-        """Let factors of this shelf stay rather than others."""
+        """Let some factors stay in memory rather than others."""
         with self._used():
             self._preferences += 1
             for factor in factors:
-                if isinstance(factor, CachedFactor) and factor.shelf is self:
-                    self._places[factor.number].preferred = self._preferences
+                if isinstance(factor, CachedFactor) and factor.cache is self:
+                    factor.place.preferred = self._preferences
 
-    def values(self, number: int) -> Floats:
+    def values(self, place: _Place) -> Floats:
         """Return the values of a factor, in float64."""
         with self._used():
-            place = self._places[number]
-            values = place.kept
+            values = place.values
             if values is None:
                 values = self._read(place)
                 self._keep(place, values)
@@ -267,16 +265,17 @@ class FactorCache:
 
     def _sweep(self) -> None:
         while self._gone:
-            place = self._places.pop(self._gone.popleft())
+            place = self._gone.popleft()
+            del self._places[place]
             self._total -= place.n_bytes
-            self._kept -= place.n_bytes if place.kept is not None else 0
+            self._cached -= place.n_bytes if place.values is not None else 0
             if place.offset is not None:
                 self._regions.free(place.offset, place.n_bytes)
                 os.ftruncate(self._opened().fileno(), self._regions.end)
 
-    def _forget(self, number: int) -> None:
+    def _forget(self, place: _Place) -> None:
         """Forget a factor, now or, as garbage may be collected at any time, with the next use."""
-        self._gone.append(number)
+        self._gone.append(place)
         if self._lock.acquire(blocking=False):
             try:
                 self._sweep()
@@ -286,7 +285,7 @@ class FactorCache:
     def _keep(self, place: _Place, values: Floating) -> None:
         """Keep a factor in memory if those that stay leave room for it."""
         if self._make_room(place.n_bytes, place.preferred):
-            place.kept, self._kept = values, self._kept + place.n_bytes
+            place.values, self._cached = values, self._cached + place.n_bytes
 
     def _make_room(self, n_bytes: int, preferred: int | None = None) -> bool:
         """Drop factors until some bytes fit; return False, and drop none, if they cannot.
@@ -294,10 +293,10 @@ class FactorCache:
         Factors that were preferred as late stay, unless None is given.
         """
         capacity = self._capacity
-        excess = 0 if capacity is None else self._kept + n_bytes - capacity
+        excess = 0 if capacity is None else self._cached + n_bytes - capacity
         if excess <= 0 or preferred == 0:
             return excess <= 0
-        stay = [one for one in self._places.values() if one.kept is not None]
+        stay = [one for one in self._places if one.values is not None]
         may_go = [one for one in stay if preferred is None or one.preferred < preferred]
         if excess > sum(one.n_bytes for one in may_go):
             return False
@@ -310,9 +309,9 @@ class FactorCache:
 
     def _drop(self, place: _Place) -> None:
         """Drop a factor from memory, once the file has it."""
-        if place.offset is None and place.kept is not None:
-            self._write(place, place.kept)
-        place.kept, self._kept = None, self._kept - place.n_bytes
+        if place.offset is None and place.values is not None:
+            self._write(place, place.values)
+        place.values, self._cached = None, self._cached - place.n_bytes
 
     def _write(self, place: _Place, values: Floating) -> None:
         offset = self._regions.take(place.n_bytes)
@@ -366,7 +365,7 @@ class FactorBank(Bank):
 
     `factors`: the M factors, each of n rows. `exact` (M, n): diagonals of the kernels, of which
     what the factors lack is added to them. `times` (M,): factors w by which that is multiplied; by
-    default 1. `shelf`: who has the values of factors that are not in memory, and is told which are
+    default 1. `cache`: who has the values of factors that are not in memory, and is told which are
     in use.
     """
 
@@ -375,13 +374,13 @@ class FactorBank(Bank):
         factors: Sequence[ThinFactor],
         exact: Floats | None = None,
         times: Floats | None = None,
-        shelf: FactorCache | None = None,
+        cache: FactorCache | None = None,
         products: ThinProducts = ON_HOST,
     ) -> None:
         layout = TileLayout.for_points(len(factors[0].diagonal))
         super().__init__(len(factors), layout, np.dtype(np.float64))
         self.factors = tuple(factors)
-        self.shelf, self.products = shelf, products
+        self.cache, self.products = cache, products
         self.exact = exact
         self.times = np.ones(len(factors)) if times is None else times
 
@@ -394,7 +393,7 @@ class FactorBank(Bank):
     @property
     def kept_type(self) -> np.dtype[np.floating]:
         """Type in which factors are kept: float64, or float32 where they are rounded."""
-        return np.dtype(np.float64) if self.shelf is None else self.shelf.dtype
+        return np.dtype(np.float64) if self.cache is None else self.cache.dtype
 
     @property
     def lies_below(self) -> bool:
@@ -405,11 +404,11 @@ class FactorBank(Bank):
         """Return a bank of some kernels, in any order, that shares their factors."""
         exact = None if self.exact is None else self.exact[kernels]
         factors = [self.factors[kernel] for kernel in kernels.tolist()]
-        return FactorBank(factors, exact, self.times[kernels], self.shelf, self.products)
+        return FactorBank(factors, exact, self.times[kernels], self.cache, self.products)
 
     def copy(self) -> FactorBank:
         """Return a bank of the same factors, of which others may take the place."""
-        return FactorBank(self.factors, self.exact, self.times, self.shelf, self.products)
+        return FactorBank(self.factors, self.exact, self.times, self.cache, self.products)
 
     def on(self, points: Ints) -> FactorBank:
         """Return a bank of the same kernels between some of the points, for few requests."""
@@ -508,8 +507,8 @@ class FactorBank(Bank):
 
     def _prefer(self, kernels: Ints) -> None:
         """Let the factors of some kernels stay in memory: solvers come back to them."""
-        if self.shelf is not None:
-            self.shelf.prefer([self.factors[kernel] for kernel in kernels.tolist()])
+        if self.cache is not None:
+            self.cache.prefer([self.factors[kernel] for kernel in kernels.tolist()])
 
     def _rest(self, kernel: int) -> Floats:
         """Return what is added to the diagonal of the product of a factor, (n,)."""

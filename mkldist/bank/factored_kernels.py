@@ -232,7 +232,7 @@ class FactoredKernels:
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))
         own = self.factors
-        return replace(self, factors=FactorBank(own.factors, exact, times, own.shelf, own.products))
+        return replace(self, factors=FactorBank(own.factors, exact, times, own.cache, own.products))
 
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
         """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
@@ -267,7 +267,7 @@ class FactoredKernels:
             for m, rank in ranks.items()
             if min(rank, most) > before[m]
         ]
-        made = _made(self.source, longer, self.seed, self.threads, self.store, bank.shelf, bank)
+        made = _made(self.source, longer, self.seed, self.threads, self.store, bank.cache, bank)
         for wanted, factor in zip(longer, made, strict=True):
             bank.put(wanted.kernel, factor)  # which gives the memory of the shorter one back
         return [one.kernel for one in longer if bank.factors[one.kernel].rank > before[one.kernel]]
@@ -308,12 +308,12 @@ def begin_factors(
     that of the store if there is one.
     """
     as_they_are = limits.n_bytes is None and dtype == "float64"
-    shelf = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
+    cache = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
-    made = list(_made(source, wanted, seed, threads, store, shelf))
-    factors = FactorBank(made, shelf=shelf, products=thin_products(source))
+    made = list(_made(source, wanted, seed, threads, store, cache))
+    factors = FactorBank(made, cache=cache, products=thin_products(source))
     scale = np.ones(source.n_kernels)
     return FactoredKernels(source, scale, factors, limits, numbers, seed, threads, store)
 
@@ -336,7 +336,7 @@ def _made(
     seed: int,
     threads: int,
     store: FactorStore | None,
-    shelf: FactorCache | None,
+    cache: FactorCache | None,
     begun: FactorBank | None = None,
 ) -> Iterator[ThinFactor]:
     """Make factors in order, or take them from the store, several at once as memory allows.
@@ -354,16 +354,16 @@ def _made(
             number=one.number,
             begun=None if begun is None else begun.factors[one.kernel].in_memory(),
             kept=None if store is None else StoredPieces(store, one.number),
-            dtype="float64" if shelf is None else shelf.dtype.name,
+            dtype="float64" if cache is None else cache.dtype.name,
         )
-        return factor if shelf is None else shelf.put(factor, preferred=begun is not None)
+        return factor if cache is None else cache.put(factor, preferred=begun is not None)
 
     leaving: AbstractContextManager[None] = nullcontext()
-    if shelf is not None and shelf.n_bytes is not None:
+    if cache is not None and cache.n_bytes is not None:
         rank = max((one.rank for one in wanted), default=0)
         each = factor_bytes(source.n_points, IN_MAKING * rank + 2 * PIECE * (store is not None))
-        threads = max(1, min(threads, shelf.n_bytes // max(each, 1)))
-        leaving = shelf.leaving(threads * each)
+        threads = max(1, min(threads, cache.n_bytes // max(each, 1)))
+        leaving = cache.leaving(threads * each)
     with (
         single_threaded(),
         leaving,

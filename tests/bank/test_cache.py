@@ -6,13 +6,23 @@ import errno
 import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import ReadWriteLock
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.cache import FOOTER, NodeCache, default_directory
+from mkldist.bank.cache import (
+    FOOTER,
+    NodeCache,
+    NodeFolders,
+    default_directory,
+    removing_banks,
+    using_banks,
+)
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Combine
@@ -211,3 +221,107 @@ def test_a_file_system_without_locks_is_no_place_for_the_cache(
     monkeypatch.setattr("filelock.ReadWriteLock.acquire_write", refuse)
     with pytest.raises(OutputError, match="lock"):
         cache.open(store)
+
+
+def test_those_used_longest_ago_make_room(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    folders = NodeFolders("built", budget_bytes=100)
+    for age, name in enumerate("cba"):
+        with folders.alone(name) as folder:
+            (folder / "values").write_bytes(b"0" * 30)
+        os.utime(folder, (age, age))
+    with folders.alone("c"):  # used again
+        folders.make_room(10, keep="new")
+        assert {path.name for path in folders.root.glob("?")} == {"a", "b", "c"}
+        folders.make_room(11, keep="new")
+    assert {path.name for path in folders.root.glob("?")} == {"a", "c"}
+    folders.make_room(1000, keep="a")
+    assert {path.name for path in folders.root.glob("?")} == {"a"}
+
+
+def test_a_folder_in_use_stays_though_the_budget_is_exceeded(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    folders = NodeFolders("built", budget_bytes=10)
+    with folders.used("a") as folder, folders.used("a"):
+        (folder / "values").write_bytes(b"0" * 30)
+        folders.make_room(100, keep="new")
+        assert (folder / "values").exists()
+        with folders.used("b"):
+            pass
+        folders.make_room(100, keep="new")
+        assert [path.name for path in folders.root.glob("?")] == ["a"]
+    folders.make_room(100, keep="new")
+    assert [*folders.root.glob("?")] == []
+
+
+def test_a_cache_without_locks_is_told(tmp_path, monkeypatch):
+    def no_locks(*_, **__):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
+    monkeypatch.setattr(ReadWriteLock, "acquire_read", no_locks)
+    with (
+        pytest.raises(OutputError, match="a file system without locks"),
+        NodeFolders("built").used("a"),
+    ):
+        pass
+
+
+def test_users_share_a_folder_and_keep_those_out_who_remove(tmp_path):
+    root = tmp_path / "banks"
+    with using_banks(str(root)):
+        with using_banks(str(root)):
+            pass
+        with pytest.raises(OutputError, match="banks that a sweep at work uses"):
+            removing_banks(root).__enter__()
+    with removing_banks(root):
+        pass
+
+
+def test_one_user_is_alone_and_of_several_none(tmp_path):
+    with using_banks(str(tmp_path)) as use:
+        with using_banks(str(tmp_path)) as other:
+            with use.alone() as alone, other.alone() as also:
+                assert (alone, also) == (False, False)
+            with pytest.raises(OutputError):
+                removing_banks(tmp_path).__enter__()
+        with use.alone() as alone:
+            assert alone
+        with pytest.raises(OutputError):
+            removing_banks(tmp_path).__enter__()
+
+
+def test_nobody_removes_the_banks_of_a_user_who_tries_to_be_alone(tmp_path):
+    with using_banks(str(tmp_path)) as use:
+        with using_banks(str(tmp_path)):
+            attempt = use.alone()
+            assert not attempt.__enter__()
+        with pytest.raises(OutputError):
+            removing_banks(tmp_path).__enter__()
+        attempt.__exit__(None, None, None)
+    with removing_banks(tmp_path):
+        pass
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    script = f"""
+import os, signal
+from mkldist.bank.cache import using_banks
+with using_banks({str(tmp_path)!r}):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode < 0
+    with removing_banks(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("root", [None, "memory://banks", "/proc/no-folder-can-be-made-here"])
+def test_places_without_locks_can_be_used(root):
+    with using_banks(root):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_cannot_be_cleaned(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="file"):
+        removing_banks(tmp_path / "file" / "banks").__enter__()

@@ -13,7 +13,16 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank import factored_kernels
-from mkldist.bank.factored_kernels import FactorLimits, begin_factors, least_bytes
+from mkldist.bank import factored_kernels as expansions
+from mkldist.bank.bank import PassCounter
+from mkldist.bank.factored_kernels import (
+    GROUPS,
+    FactorLimits,
+    begin_factors,
+    expansion,
+    least_bytes,
+    sampled_forms,
+)
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.sources import (
@@ -25,9 +34,11 @@ from mkldist.bank.sources import (
 )
 from mkldist.bank.store import FactorShape, FactorStore
 from mkldist.bank.view import answer_views
+from mkldist.errors import GramError
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.spec.banks import BankSpec
+from tests.kernels.few_lists import gaussians
 
 POINTS = np.random.default_rng(0).normal(size=(120, 3))
 GRAMS = np.array([rbf_kernel(POINTS, gamma=gamma) for gamma in (0.05, 0.5, 5.0, 50.0)])
@@ -178,7 +189,7 @@ def test_factors_keep_to_their_memory_while_they_are_made(few):
     assert kernels.limit_on([3]) == "memory"
     assert kernels.lengthen({0: 50, 2: 50}) == [0, 2]
     assert kernels.factors.n_bytes == 170 * column
-    assert kernels.factors.shelf.kept_bytes <= 50 * column  # two factors are at hand
+    assert kernels.factors.cache.cached_bytes <= 50 * column  # two factors are at hand
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -192,8 +203,8 @@ def test_factors_larger_than_memory_are_those_that_fit(few, stored, tmp_path):
         return kernels
 
     roomy, tight = all_of(None), all_of(factor_bytes(120, 320 if stored else 120))
-    shelf = tight.factors.shelf
-    assert shelf.holds_all is stored  # of 130 columns, 40 stay while two factors are at hand
+    cache = tight.factors.cache
+    assert cache.holds_all is stored  # of 130 columns, 40 stay while two factors are at hand
     for one, other in zip(roomy.factors.factors, tight.factors.factors, strict=True):
         assert_array_equal(one.values, other.values)
         assert_array_equal(one.pivots, other.pivots)
@@ -237,3 +248,97 @@ def test_factors_that_grow_give_back_the_memory_of_the_shorter_ones(few, monkeyp
     monkeypatch.setattr(factored_kernels, "factorised", spy)
     assert kernels.lengthen(dict.fromkeys(range(4), 20)) == [0, 1, 2, 3]
     assert number == [0, 1, 2, 3]
+
+
+MANY_POINTS = np.random.default_rng(0).normal(size=(400, 3))
+MANY_GRAMS = np.array([rbf_kernel(MANY_POINTS, gamma=gamma) for gamma in (0.05, 5.0, 50.0)])
+KERNELS = replace(
+    begin_factors(ArraySource(MANY_GRAMS), FactorLimits(rank=20, tolerance=0.0), threads=2),
+    scale=np.array([1.0, 2.0, 0.5]),
+)
+MANY_VECTORS = np.random.default_rng(1).normal(size=(400, 2))
+MANY_VECTORS[::3] = 0.0
+EVERY = np.arange(3)
+
+
+def test_estimates_lie_around_what_is_lacking():
+    exact = KERNELS.lacking(EVERY, MANY_VECTORS)
+    draws = [sampled_forms(KERNELS, EVERY, MANY_VECTORS, 60, seed) for seed in range(40)]
+    # of kernels that lack much: the estimate of a small semi-definite rest is cut off at zero
+    means = np.array([one.lacking for one in draws])[:, 1:]
+    errors = np.array([one.errors for one in draws])[:, 1:]
+    deviations = (means - exact[1:]) / errors
+    assert np.abs(deviations.mean(axis=0)).max() < 0.5
+    assert 0.8 < deviations.std() < 1.6
+    of_mean = means.std(axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (np.abs(means.mean(axis=0) - exact[1:]) < 4.0 * of_mean).all()
+
+
+def test_no_point_is_drawn_for_vectors_of_zeros():
+    found = sampled_forms(KERNELS, EVERY[:2], np.zeros((400, 2)), 10, 0)
+    assert found.lacking.shape == found.errors.shape == (2, 2)
+    assert not found.lacking.any()
+
+
+def test_values_are_those_between_the_points_of_a_group():
+    before = KERNELS.counter.bytes_computed
+    sampled_forms(KERNELS, EVERY[1:], MANY_VECTORS, 64, 0)
+    values = (KERNELS.counter.bytes_computed - before) / (8 * 2 * GROUPS)
+    assert 50 * 51 / 2 <= values <= 64 * 66  # some of the 64 are drawn twice
+
+
+def test_what_kernels_lack_on_the_diagonal_is_no_estimate():
+    """A sample sees the diagonal of a narrow kernel only where it draws a point twice."""
+    apart = begin_factors(ArraySource(np.eye(400)[None]), FactorLimits(rank=20, tolerance=0.0))
+    found = sampled_forms(apart, EVERY[:1], MANY_VECTORS, 5, 0)
+    np.testing.assert_allclose(found.lacking, apart.lacking(EVERY[:1], MANY_VECTORS), rtol=1e-12)
+    assert not found.errors.any()
+
+
+RNG = np.random.default_rng(0)
+ROOTS = RNG.normal(size=(3, 40, 6))
+FEW_GRAMS = ROOTS @ ROOTS.transpose(0, 2, 1)
+WEIGHTS = np.array([0.5, 0.0, 2.0])
+
+
+@pytest.mark.parametrize("values", [1, 100, 2**22])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_those_of_the_sum_and_only_what_counts_is_computed(values, threads, monkeypatch):
+    monkeypatch.setattr(expansions, "VALUES", values)
+    vectors = RNG.normal(size=(40, 2))
+    vectors[::4] = 0.0
+    rows = np.array([7, 3, 3, 39])
+    full = np.tensordot(WEIGHTS, FEW_GRAMS, 1) @ vectors
+    whole, some = PassCounter(), PassCounter()
+    found = expansion(ArraySource(FEW_GRAMS), WEIGHTS, vectors, whole, threads)
+    assert_allclose(found, full, atol=1e-12)
+    assert whole.bytes_computed == 8 * 2 * 30 * 40
+    part = expansion(ArraySource(FEW_GRAMS), WEIGHTS, vectors, some, threads, rows)
+    assert_allclose(part, full[rows], atol=1e-12)
+    assert some.bytes_computed == 8 * 2 * 30 * 4
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_kernels_on_features_go_through_loops(threads):
+    points = RNG.normal(size=(40, 2))
+    source = FeatureSource(points, gaussians([0.5, 1.0, 2.0], [[0, 1]]))
+    vectors, counter, rows = RNG.normal(size=(40, 2)), PassCounter(), np.array([7, 3, 3, 39])
+    vectors[::4] = 0.0
+    grams = [rbf_kernel(points, gamma=0.5 / width**2) for width in (0.5, 1.0, 2.0)]
+    found = expansion(source, WEIGHTS, vectors, counter, threads, rows)
+    assert_allclose(found, (np.tensordot(WEIGHTS, grams, 1) @ vectors)[rows], atol=1e-12)
+    assert counter.bytes_computed == 8 * 2 * 30 * 4
+
+
+def test_nothing_is_expanded_in_nothing():
+    counter = PassCounter()
+    found = expansion(ArraySource(FEW_GRAMS), WEIGHTS, np.zeros((40, 1)), counter, 1)
+    assert_array_equal(found, np.zeros((40, 1)))
+    assert counter.bytes_computed == 0
+
+
+def test_values_that_are_not_finite_are_told():
+    grams = FEW_GRAMS.copy()
+    grams[2, 5, 5] = np.nan
+    with pytest.raises(GramError):
+        expansion(ArraySource(grams), WEIGHTS, np.ones((40, 1)), PassCounter(), 1)

@@ -7,19 +7,26 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.bank.bank import MemoryBank, TileLayout
+import mkldist.bank.recomputed as looped
+from mkldist.bank import device as bank_device
+from mkldist.bank.bank import MemoryBank, PassCounter, TileLayout
+from mkldist.bank.device import on_device
 from mkldist.bank.passes import answer
-from mkldist.bank.recomputed import CHUNK_KERNELS, RecomputedBank
-from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.bank.sources import ArraySource, FeatureSource
+from mkldist.bank.recomputed import CHUNK_KERNELS, PointBank, RecomputedBank, point_products
+from mkldist.bank.requests import Combine, Diagonal, Matvec, Quadratic
+from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource
 from mkldist.bank.view import make_views
+from mkldist.core.devices import Device
 from mkldist.errors import GramError
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
+from mkldist.solvers.svm import solve_svm
 from mkldist.spec.banks import BankSpec
 from tests.bank.bank_suite import BankSuite, random_grams
+from tests.kernels.few_lists import gaussians, listed
+from tests.kernels.made_up import DEVICES, device_there, kernels_of
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -197,3 +204,294 @@ def test_it_is_the_bank_that_would_be_stored():
     np.testing.assert_array_equal(
         answer(bank, [Quadratic(vectors)])[0], answer(stored, [Quadratic(vectors)])[0]
     )
+
+
+N = 150
+RNG = np.random.default_rng(0)
+POINTS = RNG.normal(size=(N, 3))
+KERNELS = gaussians([0.5, 1.0, 2.0], [[0, 1, 2], [1]])
+GRAMS = evaluate(KERNELS, POINTS, POINTS)
+WEIGHTS = np.array([0.0, 0.5, 0.0, 1.0, 2.0, 0.0])
+Y = np.where(POINTS[:, 0] * POINTS[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
+
+
+def bank():
+    return PointBank(FeatureSource(POINTS, KERNELS), threads=2)
+
+
+def operator(of, weights=WEIGHTS):
+    [found] = answer(of, [Combine(weights, thin=True)])
+    return found
+
+
+def values(of):
+    return of.counter.bytes_computed // 8
+
+
+def test_operators_are_the_sums_of_matrices():
+    K, total = operator(bank()), np.tensordot(WEIGHTS, GRAMS, axes=1)
+    assert_allclose(K.diagonal, np.diagonal(total))
+    assert_allclose(K @ Y, total @ Y, atol=1e-12)
+    points = RNG.permutation(N)[:40]
+    assert_allclose(K.block(points), total[np.ix_(points, points)], atol=1e-12)
+    [named] = answer(bank(), [Combine(np.array([2.0, 0.5]), np.array([4, 1]), thin=True)])
+    assert_allclose(named @ Y, (2.0 * GRAMS[4] + 0.5 * GRAMS[1]) @ Y, atol=1e-12)
+
+
+def test_the_next_product_costs_what_has_changed():
+    of = bank()
+    vector = RNG.normal(size=N)
+    operator(of) @ vector
+    assert values(of) == 3 * N * N
+    vector[[3, 8]] += 1.0
+    others = np.where(np.arange(6) == 0, 1.0, WEIGHTS)
+    found = operator(of, others) @ vector
+    assert_allclose(found, np.tensordot(others, GRAMS, axes=1) @ vector, atol=1e-12)
+    assert values(of) == 3 * N * N + 3 * N * 2 + N * N  # a kernel more
+
+
+def test_steps_are_not_computed_again_in_their_sum():
+    of, beta = bank(), RNG.normal(size=N)
+    K = operator(of)
+    K @ beta
+    before = values(of)
+    for points in ([1, 2], [2, 5, 6], [1]):
+        step = np.zeros(N)
+        moved = beta.copy()
+        moved[points] += RNG.normal(size=len(points))
+        step[points] = moved[points] - beta[points]
+        assert_allclose(K @ step, np.tensordot(WEIGHTS, GRAMS, axes=1) @ step, atol=1e-12)
+        beta = moved
+    assert values(of) == before + 3 * N * 6
+    assert_allclose(K @ beta, np.tensordot(WEIGHTS, GRAMS, axes=1) @ beta, atol=1e-12)
+    assert values(of) == before + 3 * N * 6
+    beta[:20] = 0.0  # without steps
+    assert_allclose(K @ beta, np.tensordot(WEIGHTS, GRAMS, axes=1) @ beta, atol=1e-12)
+    assert values(of) == before + 3 * N * 26
+
+
+def test_vectors_may_change_after_their_products():
+    K, total = operator(bank()), np.tensordot(WEIGHTS, GRAMS, axes=1)
+    first, step = Y + 2.0, np.zeros(N)
+    K @ first
+    step[:5] = 1.0
+    K @ step
+    step[5:9] = 2.0
+    assert_allclose(K @ (first + step), total @ (first + step), atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_products_are_those_of_matrices_though_vectors_change_in_place(seed):
+    rng, of = np.random.default_rng(seed), bank()
+    vectors = [np.zeros(N) for _ in range(3)]
+    for _ in range(40):
+        vector = vectors[rng.integers(3)]
+        changed = rng.permutation(N)[: rng.choice([1, 4, 20, N])]
+        vector[changed] = rng.normal(size=len(changed)) * rng.integers(2)
+        if rng.integers(2):
+            vector[:] = vectors[rng.integers(3)] + vector
+        weights = rng.random(6) * rng.integers(2, size=6)
+        total = np.tensordot(weights, GRAMS, axes=1)
+        tolerance = 1e-12 * (1.0 + np.abs(vector).max())
+        assert_allclose(operator(of, weights) @ vector, total @ vector, atol=tolerance)
+
+
+def test_forms_of_a_known_product_cost_nothing():
+    of, vector = bank(), RNG.normal(size=N)
+    operator(of) @ vector
+    before = values(of)
+    expected = np.einsum("i,mij,j->m", vector, GRAMS, vector)
+    some = np.array([4, 1])
+    [found] = answer(of, [Quadratic(vector[:, None], some)])
+    assert_allclose(found, expected[some, None], rtol=1e-12)
+    assert values(of) == before
+    [found] = answer(of, [Quadratic(vector)])
+    assert_allclose(found, expected, rtol=1e-12)
+    assert values(of) == before + 3 * N * (N + 1) // 2
+    two = RNG.normal(size=(N, 2))
+    [found] = answer(of, [Quadratic(two, some)])
+    assert_allclose(found, np.einsum("ir,mij,jr->mr", two, GRAMS[some], two), rtol=1e-12)
+
+
+def test_other_requests_are_answered_as_of_any_bank():
+    of = bank()
+    [product] = answer(of, [Matvec(np.array([5, 0]), Y)])
+    assert_allclose(product, GRAMS[[5, 0]] @ Y, atol=1e-12)
+    [diagonals] = answer(of, [Diagonal(np.ones((N, 1)))])
+    assert_array_equal(diagonals, np.full((6, 1), float(N)))
+    [matrix] = answer(of, [Combine(WEIGHTS)])
+    assert_allclose(matrix, np.tensordot(WEIGHTS, GRAMS, axes=1), atol=1e-12)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_machines_on_operators_are_those_on_matrices(C):
+    of = bank()
+    expected = solve_svm(np.tensordot(WEIGHTS, GRAMS, axes=1), Y, C, tol=1e-8)
+    found = solve_svm(operator(of), Y, C, tol=1e-8)
+    assert found.gap <= 1e-8
+    assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+    before = values(of)
+    again = solve_svm(operator(of), Y, C, tol=1e-7, start=found.alpha)
+    assert again.objective == pytest.approx(expected.objective, rel=1e-6)
+    assert values(of) == before  # points stay at their bounds
+
+
+def test_kernels_without_loops_are_refused():
+    with pytest.raises(ValueError, match="neither a loop nor a device knows"):
+        PointBank(ArraySource(GRAMS))
+
+
+N_MANY = 130
+MANY = RNG.normal(size=(N_MANY, 3))
+MANY_GRAMS = evaluate(KERNELS, MANY, MANY)
+VECTORS = RNG.normal(size=(N_MANY, 2))
+VECTORS[::3] = 0.0
+USED = int(VECTORS.any(axis=1).sum())
+SOME = np.array([1, 2, 5])
+
+
+def known(threads=1, source=None):
+    found = point_products(source or FeatureSource(MANY, KERNELS), PassCounter(), threads)
+    assert found is not None
+    return found
+
+
+@pytest.fixture(params=[1, 7, 500])
+def rows(request, monkeypatch):
+    monkeypatch.setattr(looped, "ROWS", request.param)
+
+
+def test_products_are_those_with_matrices_and_zeros_cost_nothing(rows):
+    found = known()
+    assert_allclose(found.products(SOME, VECTORS), MANY_GRAMS[SOME] @ VECTORS, atol=1e-12)
+    assert found.counter.bytes_computed == 8 * 3 * N_MANY * USED
+    assert found.counter.threads_cpu_seconds > 0.0
+
+
+def test_forms_take_half_of_the_values_between_points_that_count():
+    found = known()
+    expected = np.einsum("ir,mij,jr->mr", VECTORS, MANY_GRAMS[SOME], VECTORS)
+    assert_allclose(found.forms(SOME, VECTORS), expected, rtol=1e-11)
+    assert found.counter.bytes_computed == 8 * 3 * USED * (USED + 1) // 2
+    assert_array_equal(found.forms(SOME, 0.0 * VECTORS), np.zeros((3, 2)))
+
+
+def test_blocks_are_symmetric_sums_of_kernels(rows):
+    points, weights = RNG.permutation(N_MANY)[:60], np.array([0.5, 2.0, 1.0])
+    found = known().block(SOME, weights, points)
+    assert_array_equal(found, found.T)
+    expected = np.tensordot(weights, MANY_GRAMS[SOME], axes=1)[np.ix_(points, points)]
+    assert_allclose(found, expected, atol=1e-12)
+
+
+def test_expansions_are_weighted_sums_of_products(rows):
+    weights, at = np.array([0.5, 2.0, 1.0]), np.array([7, 3, 3, N_MANY - 1])
+    found = known().expansion(SOME, weights, VECTORS, at)
+    expected = np.tensordot(weights, MANY_GRAMS[SOME] @ VECTORS, axes=1)[at]
+    assert_allclose(found, expected, atol=1e-12)
+
+
+LACKING = np.where(RNG.random((N_MANY, 4)) < 0.1, np.nan, RNG.normal(size=(N_MANY, 4)))
+OF_DEVICES = {
+    "gaussians": FeatureSource(MANY, KERNELS),
+    "all functions": FeatureSource(RNG.normal(size=(N_MANY, 4)), kernels_of(4)),
+    "cosines": FeatureSource(RNG.normal(size=(N_MANY, 4)), kernels_of(4), cosine=True),
+    "gaps": FeatureSource(LACKING, kernels_of(4)),
+    "many features": FeatureSource(RNG.normal(size=(N_MANY, 70)) / 8, kernels_of(70)),
+}
+
+
+@pytest.mark.parametrize("name", DEVICES)
+@pytest.mark.parametrize("case", OF_DEVICES)
+def test_products_on_a_device_are_those_with_matrices(name, case, monkeypatch):
+    device_there(name)
+    for edge in ("EDGE", "PROCESSOR_EDGE"):  # tiles that cut rows and columns
+        monkeypatch.setattr(bank_device, edge, 20)
+    plain = OF_DEVICES[case]
+    everyone, order = np.arange(N_MANY), np.array([4, 0, 3, 5, 1, 2])
+    grams = np.stack([plain.between(m, everyone, everyone) for m in order[SOME].tolist()])
+    own = known(source=SelectedSource(on_device(plain, name, "device"), order))
+    weights, at = np.array([0.5, 2.0, 1.0]), RNG.permutation(N_MANY)[:90]
+    total = np.tensordot(weights, grams, axes=1)
+    for vectors in (VECTORS, 0.0 * VECTORS):
+        products = grams @ vectors
+        forms = np.einsum("ir,mir->mr", vectors, products)
+        for found, expected in (
+            (own.products(SOME, vectors), products),
+            (own.forms(SOME, vectors), forms),
+            (own.expansion(SOME, weights, vectors, at), (total @ vectors)[at]),
+            (own.block(SOME, weights, at), total[np.ix_(at, at)]),
+        ):
+            assert found.shape == expected.shape
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_device_counts_its_work_as_the_loops_do():
+    source = FeatureSource(MANY, KERNELS)
+    both = known(source=on_device(source, "array_api_strict", "device")), known(source=source)
+    assert type(both[0].passes) is not type(both[1].passes)
+    for found in both:
+        found.products(SOME, VECTORS)
+        found.forms(SOME, VECTORS)
+        found.expansion(SOME, np.ones(3), VECTORS, np.arange(50))
+        found.block(SOME, np.ones(3), np.arange(50))
+        assert found.forms(SOME[:0], VECTORS).shape == (0, 2)
+        assert found.products(SOME[:0], VECTORS).shape == (0, N_MANY, 2)
+    assert both[0].counter.bytes_computed == both[1].counter.bytes_computed
+
+
+def test_points_are_taken_to_a_device_once(monkeypatch):
+    source = on_device(FeatureSource(MANY, KERNELS), "array_api_strict", "device")
+    taken = []
+    plain = Device.array
+    monkeypatch.setattr(
+        Device, "array", lambda own, values: (taken.append(values.shape), plain(own, values))[1]
+    )
+    for _ in range(3):
+        found = known(source=SelectedSource(source, np.array([0, 3])))
+        found.products(np.arange(2), VECTORS)
+        found.block(np.arange(2), np.ones(2), np.arange(7))
+        found.forms(np.arange(2), VECTORS)
+    assert [shape for shape in taken if shape[0] == N_MANY] == [(N_MANY, 3), (N_MANY, 1)]
+
+
+def test_bits_do_not_depend_on_the_threads(monkeypatch):
+    monkeypatch.setattr(looped, "ROWS", 9)
+    one, more = known(1), known(3)
+    assert_array_equal(one.products(SOME, VECTORS), more.products(SOME, VECTORS))
+    assert_array_equal(one.forms(SOME, VECTORS), more.forms(SOME, VECTORS))
+
+
+def test_selections_are_known_and_what_the_loops_do_not_know_is_not():
+    part = known(source=SelectedSource(FeatureSource(MANY, KERNELS), np.array([4, 0])))
+    expected = MANY_GRAMS[[4, 0]] @ VECTORS
+    assert_allclose(part.products(np.array([0, 1]), VECTORS), expected, atol=1e-12)
+    lacking = MANY.copy()
+    lacking[0, 1] = np.nan
+    cosines = FeatureSource(MANY, listed(["linear"], [[0, 1]], [1.0]), cosine=True)
+    for source in (ArraySource(MANY_GRAMS), FeatureSource(lacking, KERNELS), cosines):
+        assert point_products(source, PassCounter(), 1) is None
+
+
+def test_a_kernel_that_is_not_finite_is_named():
+    kernels = listed(["linear", "polynomial"], [[0, 1]], [1.0, 40.0])
+    found = known(source=FeatureSource(1e9 * MANY, kernels))
+    with pytest.raises(GramError, match="polynomial"):
+        found.products(np.array([0, 1]), VECTORS)
+    with pytest.raises(GramError, match="polynomial"):
+        found.expansion(np.array([0, 1]), np.ones(2), VECTORS, np.arange(N_MANY))
+    with pytest.raises(GramError, match="polynomial"):
+        found.forms(np.array([0, 1]), VECTORS)
+
+
+def test_a_kernel_that_is_not_finite_on_a_device_is_named():
+    kernels = listed(["linear", "polynomial"], [[0, 1]], [1.0, 40.0])
+    source = on_device(FeatureSource(1e9 * MANY, kernels), "array_api_strict", "device")
+    found, both = known(source=source), np.array([0, 1])
+    for ask in (
+        lambda: found.products(both, VECTORS),
+        lambda: found.expansion(both, np.ones(2), VECTORS, np.arange(N_MANY)),
+        lambda: found.forms(both, VECTORS),
+    ):
+        with pytest.raises(GramError, match="polynomial"):
+            ask()

@@ -1,7 +1,10 @@
 """The Gram store returns right values or an error, from folders and from URLs."""
 
+from __future__ import annotations
+
 import os
 import pickle
+import uuid
 from itertools import combinations
 from pathlib import Path
 
@@ -13,10 +16,11 @@ from hypothesis import strategies as st
 
 from mkldist.bank import store as bank_store
 from mkldist.bank.bank import TileLayout
+from mkldist.bank.byte_store import list_folders, open_bytes
 from mkldist.bank.store import NO_TIME, TAG, BuildTime, GramStore, Stopwatch, list_banks
 from mkldist.errors import StoreError
 from tests.bank import store_scripts as scripts
-from tests.bank.store_checks import assert_sound
+from tests.bank.stores import assert_sound
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -245,3 +249,80 @@ def test_times_are_summed_once_all_blocks_have_one(tmp_path):
     assert 5.0 * n < found.cpu_seconds <= 5.0 * n + written.cpu_seconds
     store.write(store.blocks[0], np.ones(store.blocks[0].shape))  # built again
     assert store.build_time().seconds == pytest.approx(found.seconds - 10.0, abs=1.0)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    n_kernels=st.integers(1, 5000),
+    n_points=st.integers(1, 3000),
+    tile=st.integers(1, 256),
+    dtype=st.sampled_from(["float32", "float64"]),
+)
+def test_blocks_tile_the_bank_without_overlap(n_kernels, n_points, tile, dtype):
+    bank_store.CHUNK_BYTES, bank_store.KERNELS_PER_CHUNK = 8 * 2**20, 16
+    shape = bank_store.BankShape(n_kernels, TileLayout(n_points, tile), dtype)
+    kernels, tiles = shape.chunk
+    rows, columns = shape.grid
+    assert (rows - 1) * kernels < n_kernels <= rows * kernels
+    assert columns * tiles == shape.layout.n_tiles
+    n_bytes = kernels * tiles * shape.layout.tile_entries * np.dtype(dtype).itemsize
+    one_column = 16 * shape.layout.tile_entries * np.dtype(dtype).itemsize
+    assert n_bytes <= max(bank_store.CHUNK_BYTES, one_column)
+    assert rows == 1 or n_bytes >= bank_store.CHUNK_BYTES / 8
+
+
+def test_blocks_cover_every_entry_once():
+    store = GramStore.create("memory://cover", "b", 41, TileLayout(30, 4), "float64")
+    seen = np.zeros((41, store.layout.n_entries), dtype=int)
+    for block in store.blocks:
+        seen[block.kernels, block.entries] += 1
+        assert block.shape == seen[block.kernels, block.entries].shape
+        assert block.entries.start == block.tiles.start * 16
+    assert len(store.blocks) > 20
+    np.testing.assert_array_equal(seen, 1)
+    store.delete()
+
+
+@pytest.fixture(params=["path", "file", "memory"])
+def root(request, tmp_path):
+    """Return an empty place of each kind."""
+    places = {
+        "path": str(tmp_path),
+        "file": f"file://{tmp_path}",
+        "memory": f"memory://{uuid.uuid4().hex}",
+    }
+    return places[request.param]
+
+
+def test_what_is_put_is_there_and_its_folder_is_listed(root):
+    assert list_folders(root) == []
+    for folder in ("b", "a", ".hidden"):
+        blobs = open_bytes(root, folder)
+        blobs.put("gram/c/0", [b"abc", memoryview(b"de")])
+        assert blobs.get("gram/c/0") == b"abcde"
+        assert blobs.get("gram/c/1") is None
+        assert blobs.names("gram") == ["gram/c/0"]
+        assert (blobs.has("gram/c/0"), blobs.has("gram/c"), blobs.has("x")) == (True, False, False)
+        blobs.put("gram/c/0", [b"abcde"])
+        blobs.remove("nothing")
+    assert list_folders(root) == ["a", "b"]
+    open_bytes(root, "a").clear()
+    assert open_bytes(root, "a").get("gram/c/0") is None
+    assert open_bytes(root, "b").get("gram/c/0") == b"abcde"
+
+
+def test_urls_of_files_are_paths(tmp_path):
+    assert open_bytes(f"file://{tmp_path}", "a") == open_bytes(tmp_path, "a")
+    assert open_bytes(tmp_path, "a").is_local
+    assert not open_bytes("memory://x", "a").is_local
+
+
+def test_a_place_that_is_not_there_has_no_folders(tmp_path):
+    assert list_folders(tmp_path / "nowhere") == []
+    (tmp_path / "file").write_text("")
+    assert list_folders(tmp_path / "file") == []
+
+
+def test_urls_that_nothing_can_open_are_named():
+    with pytest.raises(StoreError, match="nonsense://banks"):
+        list_folders("nonsense://banks")

@@ -1,24 +1,32 @@
 """Gram stores and `blobs` on media that are full, read-only, forbidden, broken, or in memory."""
 
+from __future__ import annotations
+
 import errno
+import json
 import os
 import pickle
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fsspec.implementations.local import LocalFileSystem
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mkldist.bank import byte_store
 from mkldist.bank.build import build_blocks
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import FactorStore, GramStore, open_store
 from mkldist.core import durable
+from mkldist.core.identity import content_id
 from mkldist.errors import OutputError, StoreError
 from tests.bank import store_scripts as scripts
-from tests.bank.store_checks import ENVIRONMENT, SCRIPT, assert_sound
+from tests.bank.stores import ENVIRONMENT, SCRIPT, assert_sound, start
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -155,3 +163,157 @@ def test_building_in_memory_is_the_same(monkeypatch):
     assert_sound(store)
     assert build_blocks(scripts.PositionSource(), store, store.blocks).blocks == 0
     store.delete()
+
+
+NAME = "zarr.json"
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
+@given(data=st.data())
+def test_damaged_descriptions_are_errors_or_harmless(built, data):
+    path = Path(built.location) / NAME
+    whole = path.read_bytes()
+    if data.draw(st.booleans()):
+        damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        damaged = bytearray(whole)
+        damaged[data.draw(st.integers(0, len(whole) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(damaged)
+    try:
+        found = GramStore.open(Path(built.location).parent, scripts.BANK)
+    except StoreError as error:
+        outcome = scripts.BANK in error.where
+    else:
+        outcome = (found.shape, found.attrs, found.missing()) == (built.shape, built.attrs, [])
+        outcome &= np.array_equal(found.read(found.blocks[0]), built.read(built.blocks[0]))
+    path.write_bytes(whole)
+    assert outcome
+
+
+@pytest.mark.parametrize("how", ["cut", "flip", "gone", "deep", "folder"])
+def test_a_damaged_description_is_written_again_and_no_block_built_again(built, how):
+    path, root = Path(built.location) / NAME, Path(built.location).parent
+    whole = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how != "gone":
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 16
+        deep = b'{"attributes": ' + b"[" * 100_000
+        path.write_bytes({"cut": whole[:-9], "flip": flipped, "deep": deep}[how])
+    with pytest.raises(StoreError) as caught:
+        GramStore.open(root, scripts.BANK)
+    assert caught.value.where == str(path)
+    mended = scripts.create(root)
+    assert (mended.shape, mended.missing(), mended.verify()) == (built.shape, [], [])
+    assert len(path.read_bytes()) == len(whole)
+
+
+def test_another_number_of_points_in_the_same_tiles_is_found(built):
+    path = Path(built.location) / "zarr.json"
+    path.write_bytes(path.read_bytes().replace(b'"n_points": 30', b'"n_points": 31'))
+    with pytest.raises(StoreError, match="fail their checksum"):
+        GramStore.open(Path(built.location).parent, scripts.BANK)
+
+
+def test_a_bank_under_the_name_of_another_is_none(built):
+    root = Path(built.location).parent
+    Path(built.location).rename(root / "other")
+    with pytest.raises(StoreError, match="of another bank"):
+        GramStore.open(root, "other")
+    renamed = GramStore.create(root, "other", 41, scripts.LAYOUT, "float64")
+    assert renamed.verify() == renamed.blocks
+
+
+def with_checksum(**facts):
+    bank = {**facts, "checksum": content_id(facts=facts, attributes={})}
+    document = {"zarr_format": 3, "node_type": "group", "attributes": {"bank": bank}}
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"[]",
+        b"{}",
+        b'{"zarr_format": 3, "node_type": "group"}',
+        b'{"zarr_format": 3, "node_type": "group", "attributes": {"bank": 3}}',
+        with_checksum(version=99),
+        with_checksum(version=2, n_kernels=1, n_points=3, tile=1, dtype="float64", kind="gram"),
+    ],
+)
+def test_a_foreign_group_is_no_bank(built, document):
+    root = Path(built.location).parent
+    (Path(built.location) / "zarr.json").write_bytes(document)
+    for opened in (GramStore.open, FactorStore.open, open_store):
+        with pytest.raises(StoreError):
+            opened(root, scripts.BANK)
+        with pytest.raises(StoreError, match="no such file"):
+            opened(root, "elsewhere")
+
+
+MORE_STEPS = (("half", 3), ("half", 8), ("half", 12), ("rename", 3), ("rename", 10))
+
+
+@pytest.mark.parametrize(
+    ("step", "count"),
+    [("half", 1), ("half", 4), ("half", 9), ("half", 14), ("half", 15), ("rename", 2),
+     ("rename", 11), *(pytest.param(*step, marks=pytest.mark.slow) for step in MORE_STEPS)],
+)  # fmt: skip
+def test_killed_at_any_step_of_a_write(tmp_path, step, count):
+    process = start("build_until", tmp_path, step, count)
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == -9, output
+    store = scripts.create(tmp_path)
+    assert list((tmp_path / byte_store.TEMPORARY).iterdir()) == []
+    assert_sound(store)
+    done = len(store.blocks) - len(store.missing())
+    assert done < 12
+    assert scripts.build(tmp_path).blocks == len(store.blocks) - done
+    assert_sound(store)
+    assert not store.missing()
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_at_random(tmp_path):
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        process = start("build", tmp_path)
+        marks = tmp_path / scripts.BANK / "complete"
+        before = len(list(marks.rglob("*")))
+        while process.poll() is None and len(list(marks.rglob("*"))) <= before:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.02))
+        process.kill()
+        process.communicate()
+        if (tmp_path / scripts.BANK / "zarr.json").exists():
+            assert_sound(GramStore.open(tmp_path, scripts.BANK))
+    scripts.build(tmp_path)
+    store = GramStore.open(tmp_path, scripts.BANK)
+    assert not store.missing()
+    assert_sound(store)
+
+
+def test_an_interrupted_deletion_leaves_no_store(built, monkeypatch):
+    monkeypatch.setattr(LocalFileSystem, "rm", lambda *a, **k: None)
+    built.delete()
+    root = Path(built.location).parent
+    with pytest.raises(StoreError, match="no such file"):
+        GramStore.open(root, scripts.BANK)
+    assert_sound(scripts.create(root))
+
+
+@pytest.mark.slow
+def test_racing_creators_and_writers_and_a_reader(tmp_path):
+    at = time.time() + 1.5
+    processes = [start(role, tmp_path, at) for role in ("race", "race", "race", "watch")]
+    for process in processes:
+        output = process.communicate(timeout=60)[0]
+        assert process.returncode == 0, output
+    store = GramStore.open(tmp_path, scripts.BANK)
+    assert not store.missing()
+    assert_sound(store)
+    assert list((tmp_path / byte_store.TEMPORARY).iterdir()) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mkldist.bank.bank import MemoryBank, MemoryBudget
+from mkldist.bank.bank import MemoryBank, MemoryBudget, TileLayout
 from mkldist.bank.requests import (
     Combine,
     Diagonal,
@@ -21,6 +21,7 @@ from mkldist.bank.requests import (
 )
 from mkldist.bank.view import BankView, answer_views, make_views
 from mkldist.errors import SpecError
+from mkldist.fit.decision import BankFunctions
 from tests.bank.bank_suite import answers, random_grams
 from tests.methods.plain_bank import reply
 
@@ -204,3 +205,119 @@ def test_views_have_one_id_exactly_where_their_kernels_are_the_same(bank: Memory
         BankView(bank, index, scale, centred=True),
     ]
     assert len({view.id, *(other.id for other in others)}) == 5
+
+
+N_FEW_KERNELS, N_FEW_POINTS = 20, 22
+
+
+@pytest.fixture
+def small_bank() -> MemoryBank:
+    return MemoryBank.from_grams(random_grams(N_FEW_KERNELS, N_FEW_POINTS))
+
+
+def test_kernels_of_a_view_are_read_from_the_bank_once(small_bank: MemoryBank) -> None:
+    index = np.arange(3, 14)
+    [view] = make_views(small_bank, [index], ("centre",), MemoryBudget(2**20))
+    few = Combine(np.isin(np.arange(N_FEW_KERNELS), [2, 5, 6]).astype(float))
+    row_bytes = small_bank.n_bytes // N_FEW_KERNELS
+    answers(view, [few])
+    assert (small_bank.counter.bytes_read, small_bank.counter.passes) == (3 * row_bytes, 0)
+    answers(view, [few, Matvec(np.array([6, 2]), np.ones(len(index)))])
+    assert small_bank.counter.bytes_read == 3 * row_bytes
+    answers(view, [Matvec(np.array([6, 7]), np.ones(len(index)))])
+    assert small_bank.counter.bytes_read == 4 * row_bytes
+
+
+def test_views_share_the_memory_and_the_one_used_longest_ago_is_evicted(
+    small_bank: MemoryBank,
+) -> None:
+    indices = [np.arange(11), np.arange(11, 22)]
+    own = TileLayout.for_points(11).n_entries * 8
+    views = make_views(
+        small_bank, indices, (), MemoryBudget(40 * own)
+    )  # one reserves memory for 32 at first
+    row_bytes = small_bank.n_bytes // N_FEW_KERNELS
+    asked = Matvec(np.array([1, 4]), np.ones(11))
+    read = []
+    for view in (views[0], views[0], views[1], views[1], views[0]):
+        before = small_bank.counter.bytes_read
+        answers(view, [asked])
+        read.append((small_bank.counter.bytes_read - before) // row_bytes)
+    assert read == [2, 0, 2, 0, 2]
+
+
+@pytest.fixture(scope="module")
+def kernels_of_decision() -> np.ndarray:
+    return random_grams(N_KERNELS, N_POINTS)
+
+
+@pytest.fixture
+def bank_of_decision(kernels_of_decision: np.ndarray) -> MemoryBank:
+    return MemoryBank.from_grams(kernels_of_decision)
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids="-".join)
+def test_functions_of_a_bank_are_those_of_its_view(
+    bank_of_decision: MemoryBank, kernels_of_decision: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """Against test rows that are centred with the training means, as in kernel PCA."""
+    rng = np.random.default_rng(5)
+    train = rng.permutation(N_POINTS)[:15]
+    test = np.setdiff1d(np.arange(N_POINTS), train)
+    [view] = make_views(bank_of_decision, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    coefficients = rng.standard_normal(15)
+
+    inner, cross = (
+        kernels_of_decision[:, train[:, None], train],
+        kernels_of_decision[:, test[:, None], train],
+    )
+    if "centre" in chain:
+        cross = (
+            cross
+            - cross.mean(axis=2, keepdims=True)
+            - inner.mean(axis=1, keepdims=True)
+            + inner.mean(axis=(1, 2), keepdims=True)
+        )
+    expected = np.einsum("m,mti,i->t", weights * view.scale, cross, coefficients) + 0.3
+
+    raw = BankFunctions.of(view, weights, coefficients, 0.3)
+    assert_array_equal(raw.kernels, np.flatnonzero(weights))
+    found = raw.bias + np.einsum(
+        "s,sti,ik->tk",
+        raw.weights,
+        kernels_of_decision[raw.kernels][:, test[:, None], train],
+        raw.coefficients,
+    )
+    assert_allclose(found[:, 0], expected, rtol=1e-10, atol=1e-12)
+
+    two = np.stack([coefficients, -2.0 * coefficients], axis=1)
+    several = BankFunctions.of(view, weights, two, np.array([0.3, 1.0]))
+    assert_allclose(several.coefficients, raw.coefficients * [1.0, -2.0], atol=1e-12)
+    assert_allclose(several.bias, [raw.bias[0], 1.0 - 2.0 * (raw.bias[0] - 0.3)], atol=1e-12)
+
+
+@pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
+def test_functions_of_kernels_with_coefficients_of_their_own(
+    bank_of_decision: MemoryBank, kernels_of_decision: np.ndarray, chain: tuple[str, ...]
+) -> None:
+    """Each is the sum of the functions of the single kernels."""
+    rng = np.random.default_rng(6)
+    train = rng.permutation(N_POINTS)[:15]
+    [view] = make_views(bank_of_decision, [train], chain)
+    weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
+    kept = np.flatnonzero(weights)
+    own = rng.standard_normal((len(kept), 15))
+    raw = BankFunctions.of(view, weights, own, 0.3)
+    found = np.full(N_POINTS, raw.bias)
+    for s, kernel in enumerate(raw.kernels):
+        found += raw.weights[s] * (
+            kernels_of_decision[kernel][:, train] @ raw.coefficients[s, :, 0]
+        )
+    expected = np.full(N_POINTS, 0.3)
+    for kernel, coefficients in zip(kept, own, strict=True):
+        alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
+        one = BankFunctions.of(view, alone, coefficients, 0.0)
+        image = kernels_of_decision[kernel][:, train] @ one.coefficients[:, 0]
+        expected += one.weights[0] * image + one.bias
+    assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

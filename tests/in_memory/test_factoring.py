@@ -120,18 +120,18 @@ def test_factors_that_do_not_fit_lie_in_a_file_and_solve_alike(monkeypatch, tmp_
             return mkldist.solve("level", bank, Y, C=10.0, tol=0.2), bank
 
     roomy, bank = solved()
-    shelf = bank.factored.factors.shelf
-    assert shelf.holds_all
-    assert not shelf.n_written
+    cache = bank.factored.factors.cache
+    assert cache.holds_all
+    assert not cache.n_written
     least = least_bytes(len(X), FactorLimits(rank=40))
     monkeypatch.setattr(factoring, "physical_memory", lambda: 2 * least)
     tight, bank = solved(folder=tmp_path / "own")
-    shelf = bank.factored.factors.shelf
-    assert not shelf.holds_all
-    assert shelf.n_written > 0
+    cache = bank.factored.factors.cache
+    assert not cache.holds_all
+    assert cache.n_written > 0
     assert list(tmp_path.iterdir()) == [tmp_path / "own"]
     assert list((tmp_path / "own").iterdir()) == []  # a file without a name
-    assert shelf.kept_bytes <= least
+    assert cache.cached_bytes <= least
     assert tight.objective == roomy.objective
     assert tight.exact_dual_objective == roomy.exact_dual_objective
     assert_array_equal(tight.coefficients, roomy.coefficients)
@@ -148,7 +148,7 @@ def test_factors_in_single_precision_take_half_and_solve_as_certified(method):
         factors = bank.factored.factors
         columns = sum(factor.rank for factor in factors.factors)
         assert factors.n_bytes == 4 * 80 * columns
-        assert factors.shelf.kept_bytes == 4 * 80 * columns
+        assert factors.cache.cached_bytes == 4 * 80 * columns
         assert "of float32, factors" in repr(bank)
         found = solution.decision_function(bank.on(X))
     assert solution.converged
