@@ -1,4 +1,12 @@
-"""Growth of time with the number of kernels or of training points, and the parts of that time."""
+"""Growth of time with the number of kernels or of training points, and the parts of that time.
+
+A *run* takes the time of its passes over the bank and of the solver's own code.  A *split* of one
+method takes the build of its bank once, and the runs of all its settings.
+
+Tables compare like with like.  They count the settings of a method that are complete at every size,
+and the splits on which all of these are complete; so neither a run that failed nor one that waits
+shifts a mean from one size to the next.
+"""
 
 from __future__ import annotations
 

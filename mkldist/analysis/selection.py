@@ -1,4 +1,12 @@
-"""Kernels and settings that are selected, and how much the selection is worth."""
+"""Kernels and settings that are selected, and how much the selection is worth.
+
+Stability of selected kernels is that of Nogueira, Sechidis & Brown (2018).
+
+A sweep with ``[selection]`` cross-validates every setting on the training part of each split.  The
+validation loss of the selected setting is the least of many, and so too low on average; its loss on
+the test part, which took no part in the selection, is not (Varma & Simon 2006; Cawley & Talbot
+2010).  Their difference is the bias, or *optimism*, of the selection.
+"""
 
 from __future__ import annotations
 

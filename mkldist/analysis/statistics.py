@@ -1,4 +1,19 @@
-"""Tests, intervals and fits on plain arrays and tables of scores."""
+"""Tests, intervals and fits on plain arrays and tables of scores.
+
+The errors of a method on overlapping splits are correlated, so their plain standard error is too
+small.  Nadeau and Bengio (2003) correct the variance of the mean of J errors by the ratio of the
+sizes of the test and training parts::
+
+    Var(mean) ~ (1 / J + n_test / n_train) s²
+
+Benavoli, Corani, Demšar & Zaffalon (2017) take the correlation ``rho = n_test / (n_train +
+n_test)`` into the posterior of the mean difference, a Student distribution of the same scale.
+
+Over several data sets, with one score on each, Demšar (2006) recommends Wilcoxon's signed-rank test
+for two methods and Friedman's test on ranks for more.  Benavoli, Corani, Mangili & Zaffalon (2016)
+object to mean ranks: whether two methods differ then depends on the other methods of the pool.
+Pairwise signed-rank tests with Holm's correction do not have this defect, so verdicts rest on them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Pictures of a sweep: the decision boundary of every method's best setting on the first split."""
+"""Pictures of a sweep: the decision boundary of every method's best setting on the first split.
+
+The plane is blue against red, deeper away from the boundary.  With more than two classes, each
+class has a colour; its region is filled with a pale tint of it.  Files are drawn again only if
+their content would differ.
+"""
 
 from __future__ import annotations
 

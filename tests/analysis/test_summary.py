@@ -36,9 +36,7 @@ PLAN = made_up_plan(datasets=["heart", "wdbc"], n_splits=3)
 
 
 def tree_of(folder, records, plan=PLAN, grids=GRIDS):
-    store = Journal(folder / "records.journal")
-    for record in records:
-        store.append([record])
+    Journal(folder / "records.journal").append(records)
     lay_out(folder, plan, made_up_facts(plan, grids))
     return open_results(folder)
 
@@ -175,9 +173,7 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
             rmse = 10.0 * run.params["C"] + run.split
             record = dataclasses.replace(record, scores={"rmse": rmse, "mae": 1.0, "r2": 0.5})
         records.append(record)
-    store = Journal(tmp_path / "records.journal")
-    for record in records:
-        store.append([record])
+    Journal(tmp_path / "records.journal").append(records)
     facts = dataclasses.replace(made_up_facts(plan, grids), tasks={"values": "regression"})
     lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
@@ -267,9 +263,7 @@ def of_splits(
     coordinates |= {"n_new": np.array([54, 36, 26, 20, 14][:n_splits])}
     coordinates |= {"constant_score": np.array(constants)}
     facts = dataclasses.replace(made_up_facts(plan, grids), splits={"heart": coordinates})
-    store = Journal(tmp_path / "records.journal")
-    for record in records:
-        store.append([record])
+    Journal(tmp_path / "records.journal").append(records)
     lay_out(tmp_path, plan, facts)
     rows = recorded_rows(tmp_path)
     table = summary(open_results(tmp_path))
@@ -351,9 +345,7 @@ def selected_records(plan):
 @pytest.fixture(scope="module")
 def folder(plan, selected_records, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
-    store = Journal(folder / "records.journal")
-    for record in selected_records:
-        store.append([record])
+    Journal(folder / "records.journal").append(selected_records)
     lay_out(folder, plan, made_up_facts(plan))
     return folder
 

@@ -42,9 +42,7 @@ def made_up(folder: Path, *, damaged: bool = True, datasets: tuple[str, ...] = D
         )
         made[5] = replace(made[5], stop_reason="max_iter", gap=0.5)
         made = made[:-2]
-    store = Journal(folder / "records.journal")
-    for record in made:
-        store.append([record])
+    Journal(folder / "records.journal").append(made)
     facts = replace(made_up_facts(plan, GRIDS), splits={name: parts() for name in datasets})
     lay_out(folder, plan, facts)
     counts = Counter(record.state for record in made)

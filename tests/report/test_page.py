@@ -256,9 +256,7 @@ def test_objectives_along_C_are_of_one_bank_and_of_methods_of_one_problem(tmp_pa
     C = {"C": [1.0, 10.0]}
     grids = {"level": C, "simplemkl": C, "uniform": C, "lp_mkl": {**C, "norm": [2.0, 4.0]}}
     plan = made_up_plan(grids, banks=("few", "many"), n_splits=N_SPLITS)
-    store = Journal(tmp_path / "records.journal")
-    for run in plan.runs:
-        store.append([made_up_record(run)])
+    Journal(tmp_path / "records.journal").append([made_up_record(run) for run in plan.runs])
     made = replace(made_up_facts(plan, grids), splits={"heart": parts()})
     lay_out(tmp_path, plan, made)
     facts = facts_of(open_results(tmp_path))

@@ -136,9 +136,7 @@ def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
 
 def test_a_grid_of_one_setting_was_not_chosen_by_the_test_parts(tmp_path, finished):
     plan = made_up_plan({"level": {"C": [1.0]}}, datasets=("heart",), n_splits=N_SPLITS)
-    store = Journal(tmp_path / "records.journal")
-    for run in plan.runs:
-        store.append([made_up_record(run)])
+    Journal(tmp_path / "records.journal").append([made_up_record(run) for run in plan.runs])
     facts = made_up_facts(plan, {"level": {"C": [1.0]}})
     lay_out(tmp_path, plan, replace(facts, splits={"heart": parts()}))
     one = Facts(open_results(tmp_path), finished.status)
