@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 import click
 
-from mkldist.cli.failures import reporting
 from mkldist.core.interrupts import interrupt_by_all_signals, own_handlers
+from mkldist.errors import (
+    EXIT_BAD_INPUT,
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    InputError,
+    MkldistError,
+    nearest,
+)
 
 COMMANDS = {
-    "init": "mkldist.cli.init",
-    "sweep": "mkldist.cli.sweep",
-    "plan": "mkldist.cli.plan",
-    "status": "mkldist.cli.status",
-    "report": "mkldist.cli.report",
-    "compare": "mkldist.cli.compare",
-    "explain": "mkldist.cli.explain",
-    "scale": "mkldist.cli.scale",
-    "export": "mkldist.cli.export",
-    "fit": "mkldist.cli.fit",
-    "predict": "mkldist.cli.predict",
-    "list": "mkldist.cli.listing",
-    "show": "mkldist.cli.show",
-    "bank": "mkldist.cli.bank",
-    "verify": "mkldist.cli.verify",
-    "rerun": "mkldist.cli.rerun",
-    "clean": "mkldist.cli.clean",
-    "doctor": "mkldist.cli.doctor",
-    "cluster": "mkldist.cli.cluster",
+    "init": "data",
+    "sweep": "sweeps",
+    "plan": "sweeps",
+    "status": "sweeps",
+    "report": "results",
+    "compare": "compare",
+    "explain": "models",
+    "scale": "results",
+    "export": "results",
+    "fit": "models",
+    "predict": "models",
+    "list": "data",
+    "show": "data",
+    "bank": "house",
+    "verify": "house",
+    "rerun": "house",
+    "clean": "house",
+    "doctor": "house",
+    "cluster": "house",
 }
+"""The commands in the order of use, and the module of each."""
 
 
 class LazyGroup(click.Group):
@@ -43,15 +58,14 @@ class LazyGroup(click.Group):
         """Import and return a command, None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
+        module = importlib.import_module(f"mkldist.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the words call; name the nearest one if there is none."""
-        from mkldist.errors import nearest
-
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -73,3 +87,96 @@ def main() -> None:
     with own_handlers(), reporting():
         interrupt_by_all_signals()
         command.main(prog_name="mkldist", standalone_mode=False)
+
+
+DEBUG_VARIABLE = "MKLDIST_DEBUG"
+
+
+@contextmanager
+def reporting() -> Iterator[None]:
+    """Turn every exception into one message on standard error and an exit code.
+
+    A traceback appears only if the environment variable ``MKLDIST_DEBUG`` is set.
+    """
+    try:
+        yield
+    except click.exceptions.Exit as end:
+        sys.exit(end.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_BAD_INPUT)
+    except (KeyboardInterrupt, click.Abort) as error:
+        _end_interrupted(error)
+    except OSError as error:
+        _end_by_the_system(error)
+    except MkldistError as error:
+        _show_traceback()
+        _say(f"{error.kind}: {error}", error.exit_code)
+    except Exception as error:
+        _end_unexpectedly(error)
+
+
+def _end_interrupted(error: BaseException) -> NoReturn:
+    """End after an interrupt, or after what click raised from it; the interrupt has the message."""
+    said = str(error) or str(error.__cause__ or "")
+    exec("")  # Python kills itself at exit if the last code from a text was interrupted
+    _say(f"interrupted: {said}" if said else "interrupted", EXIT_INTERRUPTED)
+
+
+def _end_by_the_system(error: OSError) -> NoReturn:
+    """End after an error of the system, which may have come while an interrupt was handled.
+
+    A terminal that closes sends the interrupt, and then takes no more lines.
+    """
+    interrupt = _interrupt_before(error)
+    if interrupt is not None:
+        _end_interrupted(interrupt)
+    if isinstance(error, BrokenPipeError):
+        _leave_closed_streams()
+        sys.exit(EXIT_INTERNAL)
+    if error.errno == errno.ENAMETOOLONG:
+        _show_traceback()
+        where = f"{str(error.filename)[:60]}..."
+        refused = InputError(where, "a name that is too long", "the path of a file")
+        _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
+    _end_unexpectedly(error)
+
+
+def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:
+    """Return the interrupt that was handled when an error came, None without one."""
+    before = error.__cause__ or error.__context__
+    while before is not None and not isinstance(before, KeyboardInterrupt):
+        before = before.__cause__ or before.__context__
+    return before
+
+
+def _end_unexpectedly(error: Exception) -> NoReturn:
+    """End after an error that nothing foresaw."""
+    _show_traceback()
+    _say(
+        f"internal error: {type(error).__name__}: {error}. "
+        f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
+        EXIT_INTERNAL,
+    )
+
+
+def _show_traceback() -> None:
+    if os.environ.get(DEBUG_VARIABLE):
+        with suppress(OSError):  # of a terminal that is closed
+            traceback.print_exc()
+
+
+def _say(message: str, code: int) -> NoReturn:
+    with suppress(OSError):  # as above
+        click.echo(f"mkldist: {message}", err=True)
+    _leave_closed_streams()
+    sys.exit(code)
+
+
+def _leave_closed_streams() -> None:
+    """Drop what a closed terminal or pipe does not take; Python would end with another code."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None where it was closed at the start
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

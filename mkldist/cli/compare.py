@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from mkldist.cli.completion import complete_compared
-from mkldist.cli.json_output import json_option, print_json
-from mkldist.cli.left_out import tell_left_out
+from mkldist.cli.options import (
+    complete_compared,
+    finite,
+    json_option,
+    plain_table,
+    print_json,
+    tell_left_out,
+)
 from mkldist.core.consoles import command_line, standard_output
 from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
 
 if TYPE_CHECKING:
-    from rich.align import VerticalAlignMethod
     from rich.console import Console
     from rich.table import Table
 
@@ -26,13 +30,6 @@ if TYPE_CHECKING:
 
 Place = dict[str, str]
 ONE_SWEEP, TWO_SWEEPS, TWO_METHODS = 1, 2, 3  # numbers of words
-
-
-def finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
-    """Refuse NaN and infinite numbers, which the ranges of click let through."""
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a finite number.", context, option)
-    return value
 
 
 @click.command("compare")
@@ -52,7 +49,7 @@ def finite(context: click.Context, option: click.Parameter, value: float | None)
     "[default: 0.01 of an error, 1 % of other losses]",
 )
 @json_option("first", "second", "pairs", "over_data_sets", "unpaired", "words")
-def command(
+def compare_command(
     words: tuple[str, ...],
     datasets: tuple[str, ...],
     methods: tuple[str, ...],
@@ -219,6 +216,7 @@ def _isolated(results: Results) -> bool:
     return bool(json.loads(str(results.tree.attrs["spec"])).get("execution") == "isolated")
 
 
+_NARROW: dict[str, Any] = {"vertical": "top", "overflow": "fold"}
 MEASURES = ("active_kernels", "seconds", "gap", "objective")
 
 
@@ -319,7 +317,9 @@ def _print_matrix(
 
         headings = [name if named else f"({i})" for i, name in enumerate(methods, 1)]
         with_mean = not all(map(math.isnan, means.values()))
-        table = plain_table([unit, *["mean"] * with_mean, *headings], "top")
+        table = plain_table([unit, *["mean"] * with_mean, *headings], **_NARROW)
+        for one in table.columns[1:]:
+            one.no_wrap = True
         for i, row in enumerate(methods):
             values = [metric.number(metric.loss(means[row]))] * with_mean
             for j, column in enumerate(methods):
@@ -382,23 +382,6 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
         yield "No McNemar: runs kept no predictions; [outputs] predictions = true keeps them."
 
 
-def plain_table(headings: Sequence[str], vertical: VerticalAlignMethod = "bottom") -> Table:
-    """Return a table with these headings: text on the left, numbers on the right."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for number, heading in enumerate(headings):
-        table.add_column(
-            heading,
-            justify="right" if number else "left",
-            no_wrap=bool(number),
-            overflow="fold",
-            vertical=vertical,
-        )
-    return table
-
-
 def _least_width(table: Table) -> int:
     """Return the width at which no word of the first column, and no line of others, is cut."""
     first, *others = ([str(c.header), *map(str, c.cells)] for c in table.columns)
@@ -415,7 +398,9 @@ def _details(pairs: Sequence[PairComparison]) -> Table:
 
     from mkldist.analysis.losses import SIGNIFICANCE
 
-    table = plain_table(["", "A", "B", "A - B", "95 % interval", "p"], "top")
+    table = plain_table(["", "A", "B", "A - B", "95 % interval", "p"], **_NARROW)
+    for column in table.columns[1:]:
+        column.no_wrap = True
     table.columns[4].no_wrap = False  # two lines where there is no room for one
     for pair in pairs:
         table.add_section()

@@ -1,50 +1,161 @@
-"""Options that several commands share."""
+"""What several commands share: options, names that the shell completes, and JSON documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from functools import wraps
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
 
 import click
-
-from mkldist.cli.completion import complete_sweeps
+from click import Context, Parameter
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from mkldist.spec.model import SweepSpec
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+PATH = click.Path(path_type=Path)
+
+
+def together(*options: Decorator) -> Decorator:
+    """Return one decorator that adds some options in the order of the help."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def finite(context: Context, option: Parameter, value: float | None) -> float | None:
+    """Refuse NaN and infinite numbers, which the ranges of click let through."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.", context, option)
+    return value
+
+
+def complete_sweeps(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return sweeps by name and the sweep files here; paths are left to the shell."""
+    from mkldist.spec.load import shipped_sweeps
+
+    return _or_paths(typed, [*shipped_sweeps(), *(str(file) for file in Path().glob("*.toml"))])
+
+
+def complete_results(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return the sweeps that have results here; paths are left to the shell."""
+    return _or_paths(typed, [path.parent.name for path in Path("results").glob("*/sweep.json")])
+
+
+def complete_compared(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return the sweeps that have results here and the names of methods."""
+    if not context.params.get(str(parameter.name)):
+        return complete_results(context, parameter, typed)
+    from mkldist.methods.registry import METHODS
+
+    known = [path.parent.name for path in Path("results").glob("*/sweep.json")]
+    return _or_paths(typed, [*known, *METHODS])
+
+
+def complete_methods(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return the names of methods."""
+    from mkldist.methods.registry import METHODS
+
+    return _beginning(typed, METHODS)
+
+
+def complete_shown(context: Context, parameter: Parameter, typed: str) -> list[CompletionItem]:
+    """Return the names that ``mkldist show`` knows."""
+    from mkldist.from_python.listings import known
+
+    return _beginning(typed, (one.name for one in known()))
+
+
+def _beginning(typed: str, names: Iterable[str]) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in dict.fromkeys(names) if name.startswith(typed)]
+
+
+def _or_paths(typed: str, names: Iterable[str]) -> list[CompletionItem]:
+    return _beginning(typed, sorted(names)) or [CompletionItem(typed, type="file")]
+
+
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+allow_code_option = click.option(
+    "--allow-code",
+    is_flag=True,
+    help="Run kernel functions that are not mkldist's own, such as mymodule:my_kernel.",
+)
+part_options = together(
+    click.option("--dataset", help="Data set.  [default: all, or the only one]"),
+    click.option("--bank", help="Bank of kernels.  [default: any]"),
+    click.option(
+        "--method",
+        help="Method, by its name in the results.  [default: the best]",
+        shell_complete=complete_methods,
+    ),
+)
+
+
+def data_dir_option(
+    text: str = "Folder in which to look up data sets; may be repeated.",
+) -> Decorator:
+    """Return the decorator that adds ``--data-dir``, passed on as ``data_dirs``."""
+    return click.option(
+        "--data-dir",
+        "data_dirs",
+        multiple=True,
+        type=PATH,
+        envvar="MKLDIST_DATA",
+        help=f"{text} [env: MKLDIST_DATA]",
+    )
+
+
+def results_argument(name: str = "results", *, several: bool = False) -> Decorator:
+    """Return the decorator that adds the folder of results, given by it, its file or its name."""
+
+    def folder(context: Context, parameter: Parameter, path: Path) -> Path:
+        from mkldist.run.paths import results_of
+
+        return results_of(path, several=several)
+
+    return click.argument(name, type=PATH, shell_complete=complete_results, callback=folder)
+
+
+def threads_option(text: str, **more: Any) -> Decorator:
+    """Return the decorator that adds ``--threads-per-worker``, for short ``--threads``."""
+    names = ("--threads-per-worker", "--threads", "threads_per_worker")
+    return click.option(*names, type=click.IntRange(min=1), help=text, **more)
+
+
+def json_option(*keys: str) -> Decorator:
+    """Return the decorator that adds ``--json``, passed on as ``as_json``."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help=f"Print one JSON document in place of text, with the keys {', '.join(keys)}.",
+    )
 
 
 @dataclass(frozen=True)
 class SweepInputs:
-    """The sweep file of a command, and the options that change it.
-
-    Parameters
-    ----------
-    file : Path
-        The sweep file.
-    overrides : tuple of str
-        Values of ``--set``.
-    memory : str or None
-        Value of ``--memory``.
-    data_dirs : tuple of Path
-        Folders in which data sets are looked up by name.
-    results : Path or None
-        The folder of results, if the command was given that in place of the file.
-    allow_code : bool
-        True with ``--allow-code``.
-    """
+    """The sweep file of a command, and the options that change it."""
 
     file: Path
     overrides: tuple[str, ...]
     memory: str | None
     data_dirs: tuple[Path, ...]
-    results: Path | None = None
-    allow_code: bool = False
+    allow_code: bool
+    results: Path | None = None  # the folder, if the command was given that in place of the file
 
     def load(self) -> SweepSpec:
         """Read the file and apply the options; say whose code is about to run."""
@@ -75,37 +186,22 @@ class SweepInputs:
         return naming(self.file, self.overrides, self.memory)
 
 
-def sweep_options(function: Command) -> Command:
+def sweep_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the sweep file, its overrides and the data folders; pass them on as ``sweep``."""
 
     @wraps(function)
-    def with_sweep(
-        *args: Any,
-        file: Path,
-        overrides: tuple[str, ...],
-        memory: str | None,
-        data_dirs: tuple[Path, ...],
-        allow_code: bool,
-        **others: Any,
-    ) -> Any:
+    def with_sweep(*args: Any, file: Path, **others: Any) -> Any:
         from mkldist.run.paths import sweep_file_of
 
         made_from = sweep_file_of(file)
         results = file if file.is_dir() and made_from != file else None
-        given = SweepInputs(made_from, overrides, memory, data_dirs, results, allow_code)
-        return function(*args, sweep=given, **others)
+        names = ("overrides", "memory", "data_dirs", "allow_code")
+        given = {name: others.pop(name) for name in names}
+        sweep = SweepInputs(made_from, results=results, **given)
+        return function(*args, sweep=sweep, **others)
 
-    decorated: Any = with_sweep
-    for decorate in (
-        click.option(
-            "--allow-code",
-            is_flag=True,
-            help="Run kernel functions that are not mkldist's own, such as mymodule:my_kernel.",
-        ),
-        click.option(
-            "--memory", metavar="BYTES", help="Memory that each worker may use, e.g. 2GiB."
-        ),
-        data_dir_option(),
+    return together(
+        click.argument("file", type=PATH, shell_complete=complete_sweeps),
         click.option(
             "--set",
             "overrides",
@@ -113,136 +209,148 @@ def sweep_options(function: Command) -> Command:
             metavar="KEY=VALUE",
             help="Replace a value of the file, e.g. methods.level.C=[1,10]; may be repeated.",
         ),
-        click.argument(
-            "file",
-            type=click.Path(path_type=Path),
-            shell_complete=complete_sweeps,
-        ),
-    ):
-        decorated = decorate(decorated)
-    return cast("Command", decorated)
-
-
-def data_dir_option(
-    text: str = "Folder in which to look up data sets; may be repeated.",
-) -> Callable[[Command], Command]:
-    """Return the decorator that adds ``--data-dir``, passed on as ``data_dirs``."""
-    return click.option(
-        "--data-dir",
-        "data_dirs",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        envvar="MKLDIST_DATA",
-        help=f"{text} [env: MKLDIST_DATA]",
-    )
-
-
-def encryption_options(function: Command) -> Command:
-    """Add ``--tls`` and ``--allow-unencrypted``, passed on under these names."""
-    decorated: Any = function
-    for decorate in (
+        data_dir_option(),
         click.option(
-            "--allow-unencrypted",
-            is_flag=True,
-            help="Let other machines be reached without encryption: only where all are trusted.",
+            "--memory", metavar="BYTES", help="Memory that each worker may use, e.g. 2GiB."
         ),
-        click.option(
-            "--tls",
-            metavar="FOLDER",
-            type=click.Path(path_type=Path),
-            envvar="MKLDIST_TLS",
-            help="Folder of certificates for the scheduler and its workers.  [env: MKLDIST_TLS]",
-        ),
-    ):
-        decorated = decorate(decorated)
-    return cast("Command", decorated)
+        allow_code_option,
+    )(with_sweep)
 
 
-def threads_option(text: str, **more: Any) -> Callable[[Command], Command]:
-    """Return the decorator that adds ``--threads-per-worker``, for short ``--threads``.
-
-    It is passed on as ``threads_per_worker``.
-    """
-    names = ("--threads-per-worker", "--threads", "threads_per_worker")
-    return click.option(*names, type=click.IntRange(min=1), help=text, **more)
-
-
-WORKERS = (
+encryption_options = together(
     click.option(
-        "--dashboard-port",
-        type=click.IntRange(0, 65535),
-        help="Port of Dask's dashboard on this machine.  [default: one that is free]",
+        "--tls",
+        metavar="FOLDER",
+        type=PATH,
+        envvar="MKLDIST_TLS",
+        help="Folder of certificates for the scheduler and its workers.  [env: MKLDIST_TLS]",
     ),
     click.option(
-        "--cluster",
-        "cluster_file",
-        type=click.Path(path_type=Path),
-        help="Start the cluster that this YAML file describes.",
-    ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="Join the Dask scheduler at this address: tcp://...",
-    ),
-    threads_option("Tasks that each worker runs at the same time.", default=1, show_default=True),
-    click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        help="Worker processes.  [default: one per processor]",
+        "--allow-unencrypted",
+        is_flag=True,
+        help="Let other machines be reached without encryption: only where all are trusted.",
     ),
 )
-"""Options of the commands that do runs, the last of the help first."""
 
 
-def cluster_options(folder: str = "results/NAME") -> Callable[[Command], Command]:
-    """Return the decorator that adds the cluster and the output folder.
+def cluster_options(folder: str = "results/NAME") -> Decorator:
+    """Return the decorator that adds the cluster, as ``connect_options``, and ``output``.
 
-    They are passed on as ``connect_options`` and ``output``.
+    `folder` is the output folder by default, as the help names it.
+    """
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_cluster(*args: Any, **others: Any) -> Any:
+            from mkldist.run.cluster import ConnectOptions
+
+            names = (
+                "scheduler", "cluster_file", "n_workers", "threads_per_worker", "dashboard_port",
+                "tls", "allow_unencrypted",
+            )  # fmt: skip
+            options = ConnectOptions(**{name: others.pop(name) for name in names})
+            options.check()
+            return function(*args, connect_options=options, **others)
+
+        return options(with_cluster)
+
+    options = together(
+        click.option(
+            "-o",
+            "--output",
+            type=PATH,
+            help=f"Folder of the results.  [default: {folder}]",
+        ),
+        click.option(
+            "--workers",
+            "n_workers",
+            type=click.IntRange(min=1),
+            help="Worker processes.  [default: one per processor]",
+        ),
+        threads_option(
+            "Tasks that each worker runs at the same time.", default=1, show_default=True
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Join the Dask scheduler at this address: tcp://...",
+        ),
+        click.option(
+            "--cluster",
+            "cluster_file",
+            type=PATH,
+            help="Start the cluster that this YAML file describes.",
+        ),
+        click.option(
+            "--dashboard-port",
+            type=click.IntRange(0, 65535),
+            help="Port of Dask's dashboard on this machine.  [default: one that is free]",
+        ),
+        encryption_options,
+    )
+    return add
+
+
+def plain_table(headings: Sequence[str], *, left: int = 1, **columns: Any) -> Table:
+    """Return a table with these headings: the first so many columns of text, others of numbers.
+
+    `columns` are options of all columns, see :meth:`rich.table.Table.add_column`.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right", **columns)
+    return table
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print a document of values as :func:`plain` takes them."""
+    click.echo(json.dumps(plain(document), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON knows it: finite numbers, text, truth values, null, lists, objects.
+
+    Data classes and named tuples become objects, arrays lists, paths and members of enumerations
+    text; NaN and infinite numbers become null.
 
     Parameters
     ----------
-    folder : str
-        The output folder by default, as the help names it.
+    value : object
+        Any nesting of these.
+
+    Examples
+    --------
+    >>> plain({"gap": float("nan"), "splits": (0, 1)})
+    {'gap': None, 'splits': [0, 1]}
     """
-    output = click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        help=f"Folder of the results.  [default: {folder}]",
-    )
-    return lambda function: output(_with_cluster(function))
+    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, PurePath):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):  # arrays and numbers of numpy
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | Set):
+        return [plain(one) for one in value]
+    return str(value)
 
 
-def _with_cluster(function: Command) -> Command:
-    """Add the options of the cluster; pass them on as ``connect_options``."""
+def tell_left_out(*results: Path) -> None:
+    """Print a line to standard error for each folder whose results leave out recorded runs."""
+    from mkldist.results.status import other_runs, others_words
 
-    @wraps(function)
-    def with_cluster(
-        *args: Any,
-        scheduler: str | None,
-        cluster_file: Path | None,
-        workers: int | None,
-        threads_per_worker: int,
-        dashboard_port: int | None,
-        tls: Path | None,
-        allow_unencrypted: bool,
-        **others: Any,
-    ) -> Any:
-        from mkldist.run.cluster import ConnectOptions
-
-        options = ConnectOptions(
-            scheduler,
-            cluster_file,
-            workers,
-            threads_per_worker,
-            dashboard_port,
-            tls=tls,
-            allow_unencrypted=allow_unencrypted,
-        )
-        options.check()
-        return function(*args, connect_options=options, **others)
-
-    decorated: Any = encryption_options(with_cluster)
-    for decorate in WORKERS:
-        decorated = decorate(decorated)
-    return cast("Command", decorated)
+    for path in dict.fromkeys(results):
+        if said := others_words(other_runs(path)):
+            click.echo(f"{path}: {said}", err=True)

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from mkldist.bank.cache import using_banks
 from mkldist.bank.store import list_banks
-from mkldist.cli.clean import command
+from mkldist.cli.house import clean_command as command
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import claimed, note_banks
 from tests.bank.stores import stored

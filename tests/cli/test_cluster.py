@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.cluster import command
+from mkldist.cli.house import cluster_command as command
 from mkldist.run import doctor as cluster_check
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding

@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 import mkldist
 from mkldist.analysis.comparison import PointCounts
-from mkldist.cli.compare import command, legend
+from mkldist.cli.compare import compare_command as command
+from mkldist.cli.compare import legend
 from mkldist.errors import InputError
 from tests.analysis.made_up_pairs import pair as made_up_pair
 from tests.analysis.two_sweeps import made

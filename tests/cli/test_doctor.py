@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.doctor import WIDTH, command
+from mkldist.cli.house import LINE_WIDTH as WIDTH
+from mkldist.cli.house import doctor_command as command
 from mkldist.run import doctor
 from mkldist.run import forecast as measuring
 from mkldist.run.doctor import Finding

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import mkldist
-from mkldist.cli.explain import command, print_explanation, table
+from mkldist.cli.models import explain_command as command
+from mkldist.cli.models import explanation_table as table
+from mkldist.cli.models import print_explanation
 from mkldist.core.consoles import as_text
 from mkldist.errors import StoreError
 from tests.cli.test_compare import SWEEP, run

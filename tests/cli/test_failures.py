@@ -10,7 +10,7 @@ import sys
 import click
 import pytest
 
-from mkldist.cli.failures import DEBUG_VARIABLE, reporting
+from mkldist.cli import DEBUG_VARIABLE, reporting
 from mkldist.errors import ClusterError, DataError, SpecError
 
 ENDS = [
@@ -63,7 +63,7 @@ def test_success_says_nothing(capsys):
 @pytest.mark.parametrize("raised", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
 def test_an_interrupt_ends_with_its_code_whatever_code_it_strikes(tmp_path, raised):
     """``python -m`` would end by the signal where it struck code from a text, as of dataclasses."""
-    program = f"from mkldist.cli.failures import reporting\nwith reporting():\n    {raised}\n"
+    program = f"from mkldist.cli import reporting\nwith reporting():\n    {raised}\n"
     (tmp_path / "struck.py").write_text(program)
     ended = subprocess.run(
         [sys.executable, "-m", "struck"],

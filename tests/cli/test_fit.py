@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import mkldist
-from mkldist.cli.fit import _lines
-from mkldist.cli.fit import command as fit
-from mkldist.cli.predict import command as predict
+from mkldist.cli.models import _model_lines as _lines
+from mkldist.cli.models import fit_command as fit
+from mkldist.cli.models import predict_command as predict
 from tests.cli.commands import run, run_here
 from tests.models.made_up import made_up_model, made_up_views
 from tests.refit.sweeps import entry, recorded, rows, swept, table

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from mkldist.cli import init
-from mkldist.cli.init import command
+from mkldist.cli import data as init
+from mkldist.cli.data import init_command as command
 from mkldist.errors import MkldistError
 from mkldist.spec.load import load_sweep
 

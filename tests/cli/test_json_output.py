@@ -17,8 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 from mkldist.cli import COMMANDS, command
-from mkldist.cli.json_output import plain
-from mkldist.cli.listing import command as listing
+from mkldist.cli.data import list_command as listing
+from mkldist.cli.options import plain
 
 SWEEP = """
 name = "tiny"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.cli.left_out import tell_left_out
+from mkldist.cli.options import tell_left_out
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record

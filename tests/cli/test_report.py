@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.cli.report import command
+from mkldist.cli.results import report_command as command
 from mkldist.results.journal import Journal
 from tests.run.damage import flip
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 import mkldist
 from mkldist.analysis.comparison import Agreement
-from mkldist.cli.rerun import command
+from mkldist.cli.house import rerun_command as command
 from mkldist.run.rerun import Rerun
 
 WORDS = {

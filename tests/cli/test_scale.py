@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from mkldist.cli.scale import command
+from mkldist.cli.results import scale_command as command
 from mkldist.errors import OutputError
 from mkldist.report import scaling
 from mkldist.report.facts import origin_of
@@ -55,7 +55,7 @@ def call(monkeypatch, tmp_path):
 
     def called(tree, *words: str) -> Result:
         monkeypatch.setattr(scaling.Facts, "of", lambda path: facts_of(tree))
-        monkeypatch.setattr("mkldist.cli.scale.tell_left_out", lambda path: None)
+        monkeypatch.setattr("mkldist.cli.results.tell_left_out", lambda path: None)
         return CliRunner().invoke(command, [".", *words], catch_exceptions=False)
 
     return called

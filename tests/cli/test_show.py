@@ -7,7 +7,7 @@ import tomllib
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.show import command
+from mkldist.cli.data import show_command as command
 from mkldist.from_python.listings import known, known_of
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list

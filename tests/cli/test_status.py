@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.status import command
+from mkldist.cli.sweeps import status_command as command
 from mkldist.errors import InputError
 from mkldist.results.folder import AtWork, claimed, write_work_note
 from mkldist.results.journal import Journal

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from mkldist.cli.verify import command
+from mkldist.cli.house import verify_command as command
 from tests.run import damage
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist.cli.predict import command as predict
+from mkldist.cli.models import predict_command as predict
 from mkldist.core.frames import unframed
 from mkldist.errors import SpecError, StoreError
 from mkldist.fit.estimators import BANKS

@@ -12,9 +12,7 @@ from sklearn import metrics
 
 import mkldist
 from mkldist.analysis.summary import selected_summary, summary
-from mkldist.cli.explain import command as explain_command
-from mkldist.cli.fit import command as fit_command
-from mkldist.cli.predict import command as predict_command
+from mkldist.cli.models import explain_command, fit_command, predict_command
 from mkldist.fit.model import load_model
 from mkldist.fit.select import choose
 from mkldist.run.sweep import run_sweep

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.plan import command as plan
-from mkldist.cli.status import command as status
-from mkldist.cli.sweep import command as sweep
+from mkldist.cli.sweeps import plan_command as plan
+from mkldist.cli.sweeps import status_command as status
+from mkldist.cli.sweeps import sweep_command as sweep
 from mkldist.data.given import given_data
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import OutputFolder, claimed

@@ -1,0 +1,569 @@
+"""``mkldist init``: a first sweep file for a user's data."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mkldist.cli.options import (
+    complete_methods,
+    complete_shown,
+    data_dir_option,
+    json_option,
+    print_json,
+)
+from mkldist.core.consoles import command_line
+from mkldist.from_python.listings import KINDS, Known
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+    from mkldist.data.dataset import Dataset
+    from mkldist.data.table_profile import Column
+    from mkldist.run.first_sweep import Facts
+    from mkldist.solvers.base import Method
+    from mkldist.solvers.solver_params import SolverParams
+
+
+SHOWN = 8
+OTHER_FILE = "join files by [[datasets.views]]"
+
+
+@click.command("init")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--label", metavar="COLUMN", help="Label column.  [default: by its name, else asked]")
+@click.option(
+    "--to",
+    "file",
+    type=click.Path(path_type=Path),
+    help="Sweep file to write.  [default: NAME.toml here]",
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.pass_context
+def init_command(
+    context: click.Context, data: Path, label: str | None, file: Path | None, overwrite: bool
+) -> None:
+    """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
+    from mkldist.cli.sweeps import plan_command
+    from mkldist.core.durable import check_free, write_file, writing
+    from mkldist.run.first_sweep import first_sweep, sweep_name
+
+    target = file or Path(f"{sweep_name(data)}.toml")
+    check_free(target, overwrite=overwrite)
+    facts = _facts(data, label)
+    text = first_sweep(data, target, facts)
+    with writing(target):
+        write_file(target, [text.encode()])
+    for note in facts.notes(target):
+        click.echo(note)
+    click.echo(f"wrote {target}; its plan:\n")
+    context.invoke(plan_command, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
+    click.echo(f"\n{command_line('sweep', target)} runs it")
+
+
+def _facts(data: Path, label: str | None) -> Facts:
+    """Return what the data are like: of a table by its columns, of others by the data set."""
+    from mkldist.data.catalogue import load_dataset
+    from mkldist.data.opening import check_file
+    from mkldist.data.table_profile import TABLES, TableProfile, check_label, read_columns
+    from mkldist.data.zarr_stores import is_zarr
+    from mkldist.errors import DataError
+    from mkldist.run.first_sweep import Facts, sweep_name
+    from mkldist.spec.datasets import DatasetSpec
+
+    if not is_zarr(data):
+        check_file(data, str(data))
+    if not data.name.casefold().endswith(TABLES):
+        spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
+        try:
+            found = load_dataset(spec, (), Path(), seed=0)
+        except DataError as error:  # in the words of this command, not in those of a sweep file
+            hint = error.hint.replace("Set label = ", "Give --label ")
+            raise DataError(error.where, error.found, error.expected, hint) from None
+        counts = Counter(found.class_numbers.tolist()) if found.classes else {}
+        names = found.classes or ()
+        classes = {names[number]: count for number, count in counts.items()}
+        facts = Facts(found.n_points, found.n_features, found.classes is None, label)
+        return replace(facts, classes=classes)
+    columns = read_columns(data)
+    if label is not None:
+        check_label(columns, label, "--label")
+    return Facts.of(TableProfile(columns, label or _label(columns, data)))
+
+
+def _label(columns: dict[str, Column], data: Path) -> str:
+    """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
+    from mkldist.data.columns import LABEL_WORDS
+    from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
+    from mkldist.errors import DataError
+
+    likely = likely_label(columns)
+    if likely is not None:
+        return likely
+    possible = possible_labels(columns)
+    few = [name for name in possible if len(columns[name].counts) <= MOST_CLASSES]
+    if not sys.stdin.isatty():
+        raise DataError(
+            str(data),
+            f"no column that is called {LABEL_WORDS}",
+            "the name of the label column",
+            _advice(few, possible or list(columns)),
+        )
+    possible = possible or list(columns)
+    shown_names = few or possible
+    for name in shown_names:
+        values = columns[name].counts
+        shown = ", ".join(list(values)[:5])
+        click.echo(f"  {name}: {len(values)} values ({shown}{', …' if len(values) > 5 else ''})")
+    if len(shown_names) < len(possible):
+        click.echo("  all others hold more values, such as real values for regression")
+    choice = click.Choice(possible)
+    return str(click.prompt("Which column holds the labels?", type=choice, show_choices=False))
+
+
+def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
+    """Return the columns that may be the label, in words: first those of few values."""
+    from mkldist.core.wording import truncate
+
+    if not few:
+        listed = truncate([repr(name) for name in possible], SHOWN)
+        return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
+    listed = truncate([repr(name) for name in few], SHOWN)
+    others = "; all others hold more values" if len(few) < len(possible) else ""
+    return f"Give --label, one of {listed}{others}. If labels stand in another file, {OTHER_FILE}"
+
+
+@click.group("list")
+def list_command() -> None:
+    """List data sets, kernels, methods or sweeps, each in a line; see also 'mkldist show NAME'."""
+
+
+@list_command.command("datasets")
+@click.argument("names", nargs=-1)
+@data_dir_option("Folder of data sets; may be repeated.")
+@json_option("datasets", "found")
+def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...], as_json: bool) -> None:
+    """List data sets: files, those of scikit-learn, synthetic ones; or describe NAMES."""
+    from mkldist.data.catalogue import list_datasets
+
+    entries = list_datasets(data_dirs)
+    if as_json:
+        rows = [
+            {"name": one.name, "kind": one.kind, "description": one.description} for one in entries
+        ]
+        found = _found(names, "dataset", data_dirs=data_dirs)
+        print_json({"datasets": _named(rows, names), "found": found})
+        return
+    if names:
+        _describe(names, "dataset", data_dirs=data_dirs)
+        return
+    _print_table(
+        ("name", "kind", "description"), ((e.name, e.kind, e.description) for e in entries)
+    )
+
+
+@list_command.command("kernels")
+@click.argument("names", nargs=-1)
+@json_option("kernels", "families", "found")
+def kernels(names: tuple[str, ...], as_json: bool) -> None:
+    """List kernel functions and named families, or describe NAMES."""
+    from mkldist.from_python.listings import known_of
+    from mkldist.kernel_functions.registry import FUNCTIONS
+
+    if names and not as_json:
+        _describe(names, "kernel", "family")
+        return
+    parameters = {name: function.keys for name, function in FUNCTIONS.items()}
+    functions = known_of("kernel")
+    if as_json:
+        rows = [
+            {"name": one.name, "formula": one.line, "parameters": parameters.get(one.name)}
+            for one in functions
+        ]
+        families = [{"name": one.name, "kernels": one.line} for one in known_of("family")]
+        print_json(
+            {
+                "kernels": _named(rows, names),
+                "families": _named(families, names),
+                "found": _found(names, "kernel", "family"),
+            }
+        )
+        return
+    _print_table(
+        ("function", "k(x, z)", "parameters"),
+        (
+            (one.name, one.line, ", ".join(parameters.get(one.name, ["parameters"])))
+            for one in functions
+        ),
+    )
+    click.echo()
+    _print_table(("family", "kernels"), ((one.name, one.line) for one in known_of("family")))
+
+
+@list_command.command("methods")
+@click.argument("names", nargs=-1, shell_complete=complete_methods)
+@json_option("methods", "found")
+def methods(names: tuple[str, ...], as_json: bool) -> None:
+    """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
+    from mkldist.from_python.listings import known_of
+
+    if as_json:
+        rows = [{"name": one.name, "finds": one.line} for one in known_of("method")]
+        print_json({"methods": _named(rows, names), "found": _found(names, "method")})
+        return
+    if names:
+        _describe(names, "method")
+        return
+    _print_table(("method", "finds"), ((one.name, one.line) for one in known_of("method")))
+    click.echo("\nmkldist show NAME describes one in full")
+
+
+@list_command.command("sweeps")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
+@json_option("sweeps")
+def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
+    """List the sweep files in FOLDERS; by default those in sweeps/ and those of mkldist.
+
+    'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
+    """
+    from mkldist.errors import InputError
+    from mkldist.from_python.listings import described
+    from mkldist.spec.load import shipped_sweeps
+
+    files: dict[str, Path] = {}
+    for folder in folders or (Path("sweeps"),):
+        if not folder.is_dir() and folders:
+            raise InputError(str(folder), "no such folder", "a folder of sweep files")
+        files |= {str(file): file for file in sorted(folder.glob("*.toml"))}
+    if not folders:
+        there = {file.resolve() for file in files.values()}
+        shipped = shipped_sweeps()
+        files |= {name: file for name, file in shipped.items() if file.resolve() not in there}
+    if as_json:
+        print_json(
+            {
+                "sweeps": [
+                    {"name": name, "file": file, "description": described(file)}
+                    for name, file in files.items()
+                ]
+            }
+        )
+        return
+    _print_table(("sweep", "description"), ((name, described(files[name])) for name in files))
+    if not folders and shipped:
+        click.echo("\nmkldist sweep NAME runs one. To change it: mkldist show NAME > mine.toml")
+
+
+def _describe(names: Sequence[str], *kinds: str, data_dirs: Sequence[Path] = ()) -> None:
+    """Print what 'mkldist show' prints of each name."""
+    for name in names:
+        describe(name, kinds, data_dirs)
+        click.echo()
+
+
+def _found(
+    names: Sequence[str], *kinds: str, data_dirs: Sequence[Path] = ()
+) -> list[dict[str, str]]:
+    """Return what 'mkldist show --json' has of each name, empty without names."""
+    return [one for name in names for one in described(name, kinds, data_dirs)]
+
+
+def _named(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows of some names, in their order; all rows without names."""
+    if not names:
+        return [*rows]
+    return [row for name in names for row in rows if row["name"] == name]
+
+
+def _print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table without shortening a cell, so that it can be searched and piped."""
+    table = [tuple(headings), *(tuple(row) for row in rows)]
+    widths = [max(len(row[j]) for row in table) for j in range(len(headings))]
+    for i, row in enumerate(table):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        click.echo(click.style("  ".join(cells).rstrip(), bold=i == 0))
+
+
+WIDTH = 80
+_INDENT = 15
+_COLUMN = 30
+_GLUE = "\0"  # stands for a blank at which no line may break
+
+
+def method_card(method: Method) -> Iterator[str]:
+    """Yield the lines that describe a method, on one screen of 80 columns."""
+    from mkldist.solvers.solver_params import SolverParams
+
+    yield from _entry("problem", method.problem)
+    yield from _entry("loss", method.loss)
+    yield from _entry("regularizer", method.regularizer)
+    yield from _entry("labels", _learnt_labels(method.params))
+    if method.needs_laplacian:
+        yield from _entry("graph", "needs its Laplacian")
+    if method.joint_classes:
+        yield from _entry("classes", 'may share weights: kernel_weights = "shared"')
+    if method.weighs_points:
+        yield from _entry("points", "may have weights, which multiply their losses")
+    yield from _entry("reference", method.reference)
+    fields = method.params.model_fields
+    common = [name for name in SolverParams.model_fields if name in fields]
+    own = [name for name in fields if name not in common]
+    first = [name for name in method.hyperparameters if name in fields]
+    if first:
+        yield from _entry("parameters", f"* is a dimension of the results: {', '.join(first)}")
+    for name in (*first, *(name for name in own if name not in first)):
+        yield from _parameter(name, fields[name], marked=name in first)
+    for name in common:
+        yield from _parameter(name, fields[name], marked=False)
+
+
+def _parameter(name: str, field: FieldInfo, *, marked: bool) -> Iterator[str]:
+    from mkldist.solvers.base import choices
+
+    head = f"  {'*' if marked else ' '} {name} = {_default(field)}"
+    text, words = field.description or "", choices(field.annotation)
+    if not all(word in text for word in words):
+        text += f" ({', '.join(words)})"
+    bounds = _bounds(field)
+    if bounds:
+        text += f" ({bounds})"
+    lines = [line.replace(_GLUE, " ") for line in textwrap.wrap(text, WIDTH - _COLUMN)]
+    if len(head) < _COLUMN:
+        yield f"{head:{_COLUMN}}{lines.pop(0) if lines else ''}".rstrip()
+    else:
+        yield head
+    for line in lines:
+        yield " " * _COLUMN + line
+
+
+def _bounds(field: FieldInfo) -> str:
+    """Return the bounds of a number."""
+    signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
+    given = {
+        name: getattr(limit, name)
+        for limit in field.metadata
+        for name, _ in signs
+        if hasattr(limit, name)
+    }
+    return ", ".join(f"{sign}{_GLUE}{given[name]:g}" for name, sign in signs if name in given)
+
+
+def _entry(name: str, text: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"  {name:{_INDENT - 2}}",
+        subsequent_indent=" " * _INDENT,
+        break_on_hyphens=False,
+    )
+
+
+def _learnt_labels(params: type[SolverParams]) -> str:
+    """Return the kinds of labels that a method learns, with the losses for each."""
+    from mkldist.core.arrays import LEARNT
+    from mkldist.solvers.base import losses_by_target
+
+    parts = []
+    for target, losses in losses_by_target(params).items():
+        parts.append(LEARNT[target] + (f" ({', '.join(losses)})" if losses else ""))
+    return "; ".join(parts)
+
+
+def _default(field: FieldInfo) -> str:
+    """Return a default as a sweep file spells it."""
+    from mkldist.spec.toml_texts import spelled
+
+    return "..." if field.is_required() else spelled(field.get_default(call_default_factory=True))
+
+
+FEATURES_SHOWN = 12
+_WORDS = {"kernel": "kernel function", "dataset": "data set"} | {
+    kind: kind for kind in ("method", "family", "sweep")
+}
+
+
+@click.command("show")
+@click.argument("name", shell_complete=complete_shown)
+@click.option(
+    "--kind",
+    type=click.Choice(KINDS),
+    help="Show what has this name among these alone.  [default: among all]",
+)
+@data_dir_option()
+@json_option("found")
+def show_command(name: str, kind: str | None, data_dirs: tuple[Path, ...], as_json: bool) -> None:
+    """Describe what is called NAME: a method, kernel function, family, data set or sweep.
+
+    Of a sweep the file is printed, so that 'mkldist show quickstart --kind sweep > mine.toml'
+    makes a copy to change.
+    """
+    kinds = KINDS if kind is None else (kind,)
+    if as_json:
+        print_json({"found": described(name, kinds, data_dirs)})
+        return
+    describe(name, kinds, data_dirs)
+
+
+def described(
+    name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()
+) -> list[dict[str, str]]:
+    """Return kind, name, a line and the whole text of what has a name, for ``--json``."""
+    return [
+        {"kind": one.kind, "name": one.name, "line": one.line,
+         "text": click.unstyle("\n".join(_known_lines(one, data_dirs)))}
+        for one in _called(name, kinds, data_dirs)
+    ]  # fmt: skip
+
+
+def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) -> None:
+    """Print what has a name, of each of the kinds that know it.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If none does.
+    """
+    found = _called(name, kinds, data_dirs)
+    for number, one in enumerate(found):
+        if len(found) > 1:
+            click.echo(click.style(f"{'' if not number else chr(10)}# {one.kind}", bold=True))
+        for line in _known_lines(one, data_dirs):
+            click.echo(line)
+
+
+def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
+    """Return what has a name; raise an InputError if nothing has it."""
+    from mkldist.errors import InputError, nearest
+    from mkldist.from_python.listings import known
+
+    everything = [one for one in known(data_dirs) if one.kind in kinds]
+    found = [one for one in everything if one.name == name]
+    if not found:
+        raise InputError(
+            name,
+            "nothing of this name",
+            f"a {' or '.join(_WORDS[kind] for kind in kinds)}",
+            nearest(name, [one.name for one in everything])
+            or "'mkldist list' with methods, kernels, datasets or sweeps prints all names",
+        )
+    return found
+
+
+def _known_lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
+    match one.kind:
+        case "method":
+            yield from method_lines(one.name)
+        case "kernel":
+            yield from _function_lines(one.name)
+        case "family":
+            yield from _family_lines(one)
+        case "dataset":
+            yield from _dataset_lines(one, data_dirs)
+        case "sweep":
+            from mkldist.spec.load import shipped_sweeps
+
+            yield shipped_sweeps()[one.name].read_text(encoding="utf-8").rstrip()
+
+
+def method_lines(name: str) -> Iterator[str]:
+    """Yield the description of a method."""
+    from mkldist.methods.registry import METHODS
+
+    yield click.style(name, bold=True) + f"  {METHODS[name].title}"
+    yield from method_card(METHODS[name])
+
+
+def _function_lines(name: str) -> Iterator[str]:
+    """Yield formula, points, parameters and an example of a kernel function."""
+    from mkldist.kernel_functions.definition import RELATIVE, Takes
+    from mkldist.kernel_functions.registry import FUNCTIONS
+    from mkldist.spec.banks import KernelSpec
+
+    if name not in FUNCTIONS:
+        yield from _installed_lines(name)
+        return
+    function = FUNCTIONS[name]
+    yield click.style(name, bold=True) + f"  k(x, z) = {function.formula}"
+    yield from _paragraph("x, z", f"{function.takes.value}. {function.note}".rstrip())
+    for parameter in function.parameters:
+        yield from _paragraph(parameter.key, parameter.words.replace("`", ""))
+    for key in ([RELATIVE] if function.norm else []) + ["features"]:
+        text = KernelSpec.model_fields[key].description or ""
+        yield from _paragraph(key, text.replace("`", ""))
+    examples = "".join(f"{one.key} = {one.example}\n" for one in function.parameters)
+    yield (
+        f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"\n'
+        f'{examples}features = ["all", "each"]'
+    )
+    if function.takes is Takes.TEXTS:
+        yield '# of a data set with texts = ["column"]'
+        yield "\nIn Python: mkldist.kernels.spectrum_gram(texts, length=3)"
+
+
+def _installed_lines(name: str) -> Iterator[str]:
+    """Yield where the function of an entry point comes from, which is not imported."""
+    from mkldist.kernel_functions.custom import entry_points
+
+    entry = entry_points()[name]
+    source = f", of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+    yield click.style(name, bold=True) + f"  {entry.value}{source}"
+    yield "  code of an installed package: sweeps run it with --allow-code"
+    yield f'\n[[banks]]\nname = "mine"\n[[banks.kernels]]\nfunction = "{name}"'
+
+
+def _paragraph(key: str, text: str) -> list[str]:
+    """Return wrapped lines of a text behind a key."""
+    return textwrap.wrap(text, WIDTH, initial_indent=f"  {key:9} ", subsequent_indent=" " * 12)
+
+
+def _family_lines(one: Known) -> Iterator[str]:
+    """Yield the kernels of a family, as entries of a sweep file."""
+    from mkldist.kernels.families import MOST_ADDED, NAMED_FAMILIES
+    from mkldist.spec.banks import DEFAULT
+    from mkldist.spec.toml_texts import spelled
+
+    yield click.style(one.name, bold=True) + f"  {one.line}"
+    if one.name not in NAMED_FAMILIES:
+        return
+    yield f'\n[[banks]]\nfamily = "{one.name}"\n'
+    data = f" for up to {MOST_ADDED} features and no views" if one.name == DEFAULT else ""
+    yield f'# the same{data}, written out:\n[[banks]]\nname = "mine"'
+    for entry in NAMED_FAMILIES[one.name]():
+        yield "[[banks.kernels]]"
+        for key, value in entry.model_dump(exclude_defaults=True).items():
+            yield f"{key} = {spelled(value, None)}"
+
+
+def _dataset_lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
+    """Yield size, classes and features of a data set."""
+    from mkldist.data.catalogue import load_dataset
+    from mkldist.spec.datasets import DatasetSpec
+
+    data = load_dataset(DatasetSpec(name=one.name), data_dirs, Path(), seed=0)
+    yield click.style(one.name, bold=True) + f"  {one.line}"
+    yield f"  from      {data.origin}"
+    yield f"  rows      {data.n_points}"
+    yield f"  labels    {_label_line(data)}"
+    names = ", ".join(data.feature_names[:FEATURES_SHOWN])
+    more = data.n_features - FEATURES_SHOWN
+    text = f"{data.n_features}: {names}{f', and {more} more' if more > 0 else ''}"
+    yield from textwrap.wrap(text, WIDTH, initial_indent="  features  ", subsequent_indent=" " * 12)
+
+
+def _label_line(data: Dataset) -> str:
+    """Return the classes with their counts, or the range of real values."""
+    import numpy as np
+
+    if data.classes is None:
+        return f"real values from {data.y.min():g} to {data.y.max():g}"
+    counts = np.bincount(data.class_numbers, minlength=len(data.classes))
+    words = ", ".join(f"{n} {name}" for name, n in zip(data.classes, counts, strict=True))
+    positive = "" if data.multiclass else f"; {data.classes[-1]} is +1"
+    return f"{len(data.classes)} classes: {words}{positive}"

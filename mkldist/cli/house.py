@@ -1,0 +1,570 @@
+"""``mkldist bank``: build, show and verify banks of Gram matrices without running a sweep."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mkldist.cli.options import (
+    SweepInputs,
+    allow_code_option,
+    cluster_options,
+    data_dir_option,
+    encryption_options,
+    json_option,
+    plain_table,
+    print_json,
+    results_argument,
+    sweep_options,
+)
+from mkldist.core.consoles import command_line, standard_error, standard_output
+from mkldist.core.wording import pluralize
+from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
+
+if TYPE_CHECKING:
+    from mkldist.analysis.comparison import Agreement
+    from mkldist.run.clean import StoredBank
+    from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.doctor import Finding
+    from mkldist.run.verify import Checked
+
+
+@click.group("bank")
+def bank_command() -> None:
+    """Build, show and verify banks of Gram matrices."""
+
+
+@bank_command.command("build")
+@sweep_options
+@cluster_options()
+@json_option("folder", "banks", "blocks", "bytes")
+def bank_build(
+    sweep: SweepInputs, output: Path | None, connect_options: ConnectOptions, as_json: bool
+) -> None:
+    """Compute the Gram matrices of sweep FILE that are missing or damaged."""
+    from mkldist.core.memory import readable_bytes
+    from mkldist.run.sweep import build_banks
+
+    with sweep.naming():
+        built = build_banks(
+            sweep.load(),
+            origin=sweep.file,
+            data_dirs=sweep.data_dirs,
+            output=output or sweep.results,
+            connect_options=connect_options,
+            console=standard_error(),
+            allow_code=sweep.allow_code,
+        )
+    if as_json:
+        print_json(
+            {"folder": built.root, "banks": built.banks, "blocks": built.blocks,
+             "bytes": built.bytes}
+        )  # fmt: skip
+        return
+    click.echo(
+        f"{pluralize(len(built.banks), 'bank')} in {built.root}: computed "
+        f"{pluralize(built.blocks, 'block')}, "
+        f"{readable_bytes(built.bytes)}"
+    )
+
+
+@bank_command.command("show")
+@click.argument("folder")
+@json_option("banks")
+def bank_show(folder: str, as_json: bool) -> None:
+    """List the banks in FOLDER (a path or a URL), e.g. results/banks."""
+    rows = [_bank_row(folder, bank) for bank in _bank_ids(folder)]
+    if as_json:
+        print_json({"banks": rows})
+        return
+    from mkldist.core.memory import readable_bytes
+
+    headings = ["bank", "data set", "kernels", "M", "n", "dtype", "bytes", "blocks"]
+    table = plain_table(headings, left=3)
+    for row in rows:
+        if row["damaged"]:
+            table.add_row(row["id"], f"damaged: {row['damaged']}", style="red")
+            continue
+        table.add_row(
+            row["id"],
+            row["dataset"],
+            row["kernels"],
+            str(row["n_kernels"]),
+            str(row["n_points"]),
+            row["dtype"],
+            readable_bytes(row["bytes"]),
+            f"{row['blocks'] - row['missing_blocks']}/{row['blocks']}",
+        )
+    standard_output().print(table)
+
+
+def _bank_row(folder: str, bank: str) -> dict[str, Any]:
+    """Return what is known of a bank; of a damaged one its id and the damage."""
+    from mkldist.bank.store import open_store
+    from mkldist.errors import StoreError
+
+    try:
+        store = open_store(folder, bank)
+    except StoreError as error:
+        return {"id": bank, "damaged": error.found}
+    return {
+        "id": bank,
+        "damaged": "",
+        "dataset": str(store.attrs.get("dataset", "")),
+        "kernels": str(store.attrs.get("label", "")),
+        "n_kernels": store.n_kernels,
+        "n_points": store.n_points,
+        "dtype": store.dtype.name,
+        "bytes": store.n_bytes,
+        "blocks": len(store.blocks),
+        "missing_blocks": len(store.missing()),
+    }
+
+
+@bank_command.command("verify")
+@click.argument("folder")
+@json_option("banks")
+def bank_verify(folder: str, as_json: bool) -> None:
+    """Read every block of the banks in FOLDER (a path or a URL) and check it.
+
+    Damaged blocks are marked as missing: the next sweep or 'mkldist bank build' computes them
+    again.  The exit code is 2 if any block is damaged.
+    """
+    rows = []
+    for bank in _bank_ids(folder):
+        rows.append(_verified(folder, bank))
+        if not as_json:
+            for line in _verdict(rows[-1]):
+                click.echo(line)
+    if as_json:
+        print_json({"banks": rows})
+    if any(row["damaged"] or row["damaged_blocks"] for row in rows):
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _verified(folder: str, bank: str) -> dict[str, Any]:
+    """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
+    from mkldist.bank.store import open_store
+    from mkldist.errors import StoreError
+
+    try:
+        store = open_store(folder, bank)
+    except StoreError as error:
+        return {"id": bank, "damaged": error.found, "damaged_blocks": []}
+    bad = store.drop_damaged()
+    absent = {block.index for block in store.missing()}
+    return {
+        "id": bank,
+        "damaged": "",
+        "blocks": len(store.blocks),
+        "missing_blocks": len(absent - {*bad}),
+        "damaged_blocks": bad,
+    }
+
+
+def _verdict(row: dict[str, Any]) -> Iterator[str]:
+    """Yield lines on a bank that was verified."""
+    if row["damaged"]:
+        yield f"{row['id']}: damaged: {row['damaged']}"
+        return
+    bad, missing = row["damaged_blocks"], row["missing_blocks"]
+    words = f"{len(bad)} damaged" if bad else "sound"
+    words += f", {missing} missing" if missing else ""
+    yield f"{row['id']}: {row['blocks']} blocks, {words}"
+    for index in bad:
+        yield f"  block {index}: marked as missing; a sweep will compute it"
+
+
+def _bank_ids(folder: str) -> list[str]:
+    """Return the ids of the banks in a folder; raise a StoreError if there are none."""
+    from mkldist.bank.store import list_banks
+    from mkldist.errors import StoreError
+
+    banks = list_banks(folder)
+    if not banks:
+        raise StoreError(folder, "no banks", "a folder of banks such as results/banks")
+    return banks
+
+
+KIND_WIDTH = 11
+
+
+@click.command("verify")
+@results_argument()
+@click.option("--repair", is_flag=True, help="Make damaged files anew.")
+@data_dir_option("Folder in which --repair looks up data sets; may be repeated.")
+@allow_code_option
+@json_option("path", "sound", "checked", "repaired", "damaged")
+def verify_command(results: Path, repair: bool, as_json: bool, **options: Any) -> None:
+    """Read all files of RESULTS and check them: one line for each kind.
+
+    RESULTS is the folder of a sweep's results, its file or its name.  --repair makes manifest,
+    layout, snapshots and descriptions of banks anew, and removes damaged records, Gram matrices
+    and graph Laplacians, which the sweep's command makes again.  The exit code is 2 if damage is
+    found that is not repaired.
+    """
+    from mkldist.run.verify import verify
+
+    found = verify(results)
+    done: list[str] = []
+    left = found
+    damaged = {one.kind for one in found if one.damaged}
+    if repair and damaged:
+        from mkldist.run.verify import repair as repaired
+
+        done = repaired(results, damaged, **options)
+        left = verify(results)
+    if as_json:
+        print_json(
+            {
+                "path": results,
+                "sound": not any(one.damaged for one in left),
+                "checked": found,
+                "repaired": done,
+                "damaged": [path for one in left for path in one.damaged],
+            }
+        )
+    else:
+        for line in (*_checked_lines(found), *done, *_left(left if done else (), results)):
+            click.echo(line)
+        if damaged and not repair:
+            again = command_line("verify", results, "--repair")
+            click.echo(f"{again} makes anew what can be made anew")
+    if any(one.damaged for one in left):
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _checked_lines(found: Sequence[Checked]) -> Iterator[str]:
+    """Yield a line for each kind of files, followed by the damaged ones."""
+    for one in found:
+        said = f"{len(one.damaged)} damaged" if one.damaged else "sound"
+        noun = "record" if one.kind == "records" else "file"
+        files = f"{one.files:,} {noun}{'s' * (one.files != 1)}"
+        note = f" ({one.note})" if one.note else ""
+        yield f"{one.kind:{KIND_WIDTH}}{files}, {said}{note}"
+        for path in one.damaged:
+            yield f"  {path}"
+
+
+def _left(left: Sequence[Checked], folder: Path) -> Iterator[str]:
+    """Yield the files that are damaged after a repair."""
+    for one in left:
+        for path in one.damaged:
+            yield f"not repaired: {path}"
+    if left and not any(one.damaged for one in left):
+        yield f"{folder} is sound now"
+
+
+MOST_CONTRADICTIONS = 5
+
+
+@click.command("rerun")
+@results_argument()
+@cluster_options("results/NAME-rerun")
+@data_dir_option()
+@allow_code_option
+@click.option("--quiet", is_flag=True, help="Print no progress.")
+@json_option("results", "path", "versions", "failed", "agreement", "holds")
+def rerun_command(
+    results: Path, output: Path | None, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Run the sweep of RESULTS again, into another folder, and compare the results.
+
+    RESULTS is the folder of a sweep's results, its file or its name.  The sweep is that of the
+    results, whatever its file says now.  Data that differ from those of the runs are refused.  The
+    new results lie beside the former ones, under their name and -rerun, unless -o names a folder.
+    After any interruption, the same command resumes.  The exit code is 3 if runs failed, if one of
+    the results lacks runs, or if a certified interval of the optimum contradicts the former one.
+    """
+    from mkldist.run.rerun import Rerun, rerun_folder
+
+    again = Rerun(results, output or rerun_folder(results), **options)
+    again.check_data()
+    click.echo(f"{results}: the same data; {again.versions}", err=True)
+    outcome = again.run(
+        console=None if quiet else standard_error,
+        resume_command=command_line(*sys.argv[1:]),
+    )
+    found = again.agreement()
+    holds = found.holds and not (outcome.failed or outcome.waiting)
+    if as_json:
+        print_json(
+            {
+                "results": results,
+                "path": outcome.path,
+                "versions": again.versions,
+                "failed": outcome.failed,
+                "agreement": found,
+                "holds": holds,
+            }
+        )
+    else:
+        if outcome.failed:
+            click.echo(
+                f"{pluralize(outcome.failed, 'run')} failed: {command_line('status', outcome.path)}"
+            )
+        for line in _agreement_lines(found, results, outcome.path):
+            click.echo(line)
+    if not holds:
+        sys.exit(EXIT_FAILED_RUNS)
+
+
+def _agreement_lines(found: Agreement, results: Path, again: Path) -> Iterator[str]:
+    """Yield the sentences that say how far both results agree."""
+    yield (
+        f"{pluralize(found.n_runs, 'run')} compared, {found.n_equal} of them equal to the bit; "
+        f"largest relative difference of objectives {found.objective_difference:.1e}"
+    )
+    for name, difference in found.loss_differences.items():
+        yield f"largest difference of {name}: {difference:.2g}"
+    for folder, number in zip((results, again), found.n_alone, strict=True):
+        if number:
+            yield f"{pluralize(number, 'complete run')} in {folder} alone"
+    for run in found.contradictions[:MOST_CONTRADICTIONS]:
+        yield f"certificates contradict each other: {run}"
+    if found.contradictions:
+        yield f"{pluralize(len(found.contradictions), 'contradiction')} in all"
+    elif found.n_runs:
+        yield "all certified intervals of the optimum have points in common"
+
+
+@click.command("clean")
+@results_argument(several=True)
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+@click.option(
+    "--banks",
+    "named",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="Folder of banks elsewhere, from which --yes may remove too; repeatable.",
+)
+@json_option("banks", "bytes", "removed_bytes")
+def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bool) -> None:
+    """Remove the Gram matrices that the sweep of RESULTS stored, if you agree.
+
+    RESULTS is the folder of a sweep's results, its file or its name; or a folder of many sweeps
+    such as results, for all that they stored.  Records, results and snapshots stay.  A sweep that
+    needs the Gram matrices later computes them again, also another one that shares them.  While a
+    sweep uses a folder of banks, nothing is removed from it.  Results that were copied name the
+    banks of the original: --yes removes nothing from a folder that is neither in RESULTS nor beside
+    it, unless --banks names it.  --json asks nothing, and removes nothing without --yes.
+    """
+    from mkldist.core.memory import readable_bytes
+    from mkldist.run.clean import check_roots, other_users, remove, stored_banks, total_bytes
+
+    banks = stored_banks(results)
+    if yes:
+        check_roots(results, banks, named)
+    if as_json:
+        users = other_users(results, banks)
+        rows = [
+            {"folder": bank.root, "id": bank.id, "kernels": bank.words, "bytes": bank.n_bytes,
+             "copy": bank.copy, "copy_bytes": bank.copy_bytes,
+             "used_by": users.get((bank.root, bank.id), ())}
+            for bank in banks
+        ]  # fmt: skip
+        n_bytes = total_bytes(banks)
+        print_json({"banks": rows, "bytes": n_bytes, "removed_bytes": remove(banks) if yes else 0})
+        return
+    if not banks:
+        click.echo(f"{results}: no Gram matrices are stored")
+        return
+    for line in _bank_lines(results, banks):
+        click.echo(line)
+    words = readable_bytes(total_bytes(banks))
+    if not yes and not _agreed(f"Remove {words}?"):
+        click.echo("nothing was removed; --yes removes without asking")
+        return
+    click.echo(f"removed {readable_bytes(remove(banks))}")
+
+
+def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
+    """Yield a line for the banks of each folder and data set, and one for their copies."""
+    from mkldist.core.memory import readable_bytes
+    from mkldist.run.clean import other_users, roots_elsewhere, staying
+
+    elsewhere = roots_elsewhere(folder, banks)
+    groups: dict[tuple[Path, str], list[StoredBank]] = {}
+    for bank in banks:
+        groups.setdefault((bank.root, bank.words), []).append(bank)
+    for (root, words), those in groups.items():
+        size = readable_bytes(sum(bank.n_bytes for bank in those))
+        yield f"{root}: {pluralize(len(those), 'bank')} of {words}, {size}"
+    shared = other_users(folder, banks)
+    if shared:
+        names = ", ".join(dict.fromkeys(name for users in shared.values() for name in users))
+        which = (
+            f"{pluralize(len(shared), 'bank of these is', 'banks of these are')} used by {names}"
+        )
+        them = "it" if len(shared) == 1 else "them"
+        yield f"NOTE: {which} too, which computes {them} again if needed"
+    for root, count in staying(banks).items():
+        stays = pluralize(count, "bank stays", "banks stay")
+        yield f"{root}: {stays}, which {folder.name} did not store"
+    for root in elsewhere:
+        yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
+    copies: dict[Path, list[StoredBank]] = {}
+    for bank in banks:
+        if bank.copy is not None:
+            copies.setdefault(bank.copy.parent, []).append(bank)
+    for cache, those in copies.items():
+        size = readable_bytes(sum(bank.copy_bytes for bank in those))
+        yield f"{cache}: {pluralize(len(those), 'copy', 'copies')} of them, {size}"
+
+
+def _agreed(question: str) -> bool:
+    """Ask; no answer means no."""
+    try:
+        return click.confirm(question)
+    except click.Abort:
+        click.echo()
+        return False
+
+
+LINE_WIDTH = 100
+NAME_WIDTH = 15
+
+
+@click.command("doctor")
+@click.argument(
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    required=False,
+)
+@json_option("findings")
+def doctor_command(folder: Path, as_json: bool) -> None:
+    """Look at software, processors, memory, caches, and the disk of FOLDER, by default this one.
+
+    A file of 64 MiB is written to FOLDER and removed.  The exit code is 2 if no sweep could run.
+    The rates of this machine are measured, and stored for 'mkldist plan --workers'.
+    """
+    findings: list[Finding] = []
+    for finding in _findings(folder):
+        findings.append(finding)
+        if not as_json:
+            _print_finding(finding)
+    if as_json:
+        print_json({"findings": findings})
+    if any(finding.hinders for finding in findings):
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _findings(folder: Path) -> Iterator[Finding]:
+    """Yield what is found; rates last, unless something hinders sweeps."""
+    from mkldist.run.doctor import examine
+    from mkldist.run.forecast import rates_finding
+
+    hindered = False
+    for finding in examine(folder):
+        hindered |= finding.hinders
+        yield finding
+    if not hindered:
+        yield rates_finding(folder)
+
+
+def _print_finding(finding: Finding) -> None:
+    """Print a finding, wrapped, and its advice."""
+    for line in textwrap.wrap(
+        finding.words,
+        LINE_WIDTH - NAME_WIDTH,
+        initial_indent=f"{finding.name:{NAME_WIDTH}}",
+        subsequent_indent=" " * NAME_WIDTH,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        click.echo(line)
+    if finding.advice:
+        color = "red" if finding.hinders else "yellow"
+        click.echo(" " * NAME_WIDTH + click.style(f"→ {finding.advice}", fg=color))
+
+
+WAIT_FOR_JOBS, WAIT_FOR_SCHEDULER = 60.0, 3.0
+
+
+@click.group("cluster")
+def cluster_command() -> None:
+    """Check clusters."""
+
+
+@cluster_command.command("check")
+@click.argument("profile", type=click.Path(path_type=Path), required=False)
+@click.option("--scheduler", metavar="ADDRESS", help="The running Dask scheduler to check instead.")
+@encryption_options
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Workers to start.  [default: as in PROFILE]"
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    show_default=True,
+    help="Folder of results that workers are to share.",
+)
+@click.option(
+    "--banks", metavar="FOLDER|URL", help="Folder or URL of stored banks.  [default: OUTPUT/banks]"
+)
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    help="Seconds to wait for workers.  [default: 60 for PROFILE, 3 for --scheduler]",
+)
+@json_option("sound", "findings")
+def cluster_check(
+    profile: Path | None,
+    scheduler: str | None,
+    tls: Path | None,
+    allow_unencrypted: bool,
+    workers: int | None,
+    output: Path,
+    banks: str | None,
+    wait: float | None,
+    as_json: bool,
+) -> None:
+    """Start the cluster of the file PROFILE, or join a scheduler, and say what is missing.
+
+    Checked are the scheduler, versions of packages, folders that workers share with this machine,
+    the object store of banks, node caches, clocks, threads and memory.  What is started is stopped
+    at the end.  The exit code is 2 if no sweep could run.
+    """
+    from mkldist.run.cluster import ConnectOptions
+    from mkldist.run.doctor import examine_cluster
+
+    if (profile is None) == (scheduler is None):
+        raise click.UsageError("Give the file of a cluster or --scheduler ADDRESS, one of them.")
+    options = ConnectOptions(
+        scheduler, profile, workers, tls=tls, allow_unencrypted=allow_unencrypted
+    )
+    places = {"results": str(output), "banks": banks or str(output / "banks")}
+    if wait is None:
+        wait = WAIT_FOR_JOBS if profile else WAIT_FOR_SCHEDULER
+    findings = list(examine_cluster(options, places, wait))
+    sound = not any(finding.hinders for finding in findings)
+    if as_json:
+        print_json({"sound": sound, "findings": findings})
+    else:
+        _show_findings(findings)
+    if not sound:
+        sys.exit(EXIT_BAD_INPUT)
+
+
+def _show_findings(findings: Sequence[Finding]) -> None:
+    """Print a table of the findings, and what to do about them."""
+    from rich.text import Text
+
+    table = plain_table(["check", "state", "found"], left=3, overflow="fold")
+    for one in findings:
+        state, style = "sound", "green"
+        if one.advice:
+            state, style = "note", "yellow"
+        if one.hinders:
+            state, style = "fault", "red"
+        advice = f"\n→ {one.advice}" if one.advice else ""
+        table.add_row(one.name, Text(state, style), Text(one.words + advice))
+    standard_output().print(table)
