@@ -119,15 +119,19 @@ def data_dir_option(
     )
 
 
-def results_argument(name: str = "results", *, several: bool = False) -> Decorator:
+def results_argument(*, several: bool = False) -> Decorator:
     """Return the decorator that adds the folder of results, given by it, its file or its name."""
 
-    def folder(context: Context, parameter: Parameter, path: Path) -> Path:
-        from mkldist.run.paths import results_of
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_results(*args: Any, results: Path, **others: Any) -> Any:
+            from mkldist.run.paths import results_of
 
-        return results_of(path, several=several)
+            return function(*args, results=results_of(results, several=several), **others)
 
-    return click.argument(name, type=PATH, shell_complete=complete_results, callback=folder)
+        return click.argument("results", type=PATH, shell_complete=complete_results)(with_results)
+
+    return add
 
 
 def threads_option(text: str, **more: Any) -> Decorator:
