@@ -41,8 +41,7 @@ from mkldist.optim.thin_system import ThinSystem
 
 def roots(squared: Floats) -> Floats:
     """Return the square roots of squared norms, zero where rounding made a square negative."""
-    norms: Floats = np.sqrt(np.maximum(squared, 0.0))
-    return norms
+    return np.sqrt(np.maximum(squared, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -174,8 +174,7 @@ class Squared(_Shifted):
         return centred
 
     def start(self) -> Floats:
-        centred: Floats = self.w * (self.y - self._mean(self.y))
-        return centred
+        return self.w * (self.y - self._mean(self.y))
 
     def best_bias(self, f: Floats) -> float:
         return self._mean(self.y - f)
@@ -223,8 +222,7 @@ class _OfMargins(_Enveloped):
     """A loss of y f, whose h is finite for ``0 <= y rho <= w``."""
 
     def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = self.y * np.clip(self.y * rho, 0.0, self.w)
-        return inside
+        return self.y * np.clip(self.y * rho, 0.0, self.w)
 
     def start(self) -> Floats:
         """Return half of every weight, the heavier class scaled down so that the sum is zero."""
@@ -310,13 +308,11 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
         return float(self.w @ np.maximum(0.0, np.abs(self.y - f) - self.epsilon))
 
     def into_domain(self, rho: Floats) -> Floats:
-        inside: Floats = np.clip(rho, -self.w, self.w)
-        return inside
+        return np.clip(rho, -self.w, self.w)
 
     def start(self) -> Floats:
         signs = np.sign(self.y - np.median(self.y))
-        centred: Floats = 0.5 * self.w * (signs - self._mean(signs))
-        return centred
+        return 0.5 * self.w * (signs - self._mean(signs))
 
     def best_bias(self, f: Floats) -> float:
         residual = self.y - f

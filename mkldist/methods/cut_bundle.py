@@ -139,8 +139,7 @@ class DualCuts:
 
     def _payoff(self, t: Floats) -> Floats:
         """Return the values of the multiples' cuts at the vertices of the simplex, (J, S)."""
-        payoff: Floats = (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self.q
-        return payoff
+        return (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self.q
 
 
 def best_multiples(heights: Floats, largest: Floats) -> Floats:
@@ -154,8 +153,7 @@ def highest_bounds(heights: Floats, largest: Floats) -> Floats:
     `heights` (J,) are ``1'alpha_j``, or less, and `largest` (J,) ``max_m q_m(alpha_j*y)``.
     """
     t = best_multiples(heights, largest)
-    bounds: Floats = t * heights - 0.5 * t**2 * largest
-    return bounds
+    return t * heights - 0.5 * t**2 * largest
 
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
@@ -404,8 +402,7 @@ def _point(bundle: Bundle, j: int) -> DualPoint:
 def _mixture(bundle: Bundle) -> Floats:
     """Return the mixture of dual points at the model's minimum, a dual point itself."""
     shares = bundle.model.multiples * bundle.model.shares
-    mixture: Floats = np.tensordot(shares, np.array(bundle.alphas), axes=1)
-    return mixture
+    return np.tensordot(shares, np.array(bundle.alphas), axes=1)
 
 
 def _rounding_of_mixture(bundle: Bundle) -> DualRounding:

@@ -116,8 +116,7 @@ class Deformation:
         """Return ``gamma_i L f`` for `f` (n,) or (n, r)."""
         if self.gamma_i == 0.0:
             return np.zeros_like(f)
-        product: Floats = self.gamma_i * np.asarray(self.laplacian @ f)
-        return product
+        return self.gamma_i * np.asarray(self.laplacian @ f)
 
     def penalty(self, a: Floats, f: Floats) -> float:
         """Return ``gamma_a a'K a + gamma_i f'L f`` for coefficients `a` and ``f = K a``."""
@@ -148,8 +147,7 @@ class Deformation:
     def rest_rounding(self, a: Floats, f: Floats) -> Floats:
         """Return the most that rounding may have changed in ``gamma_a a + gamma_i L f`` (n,)."""
         stiff = self.stiffness(len(f)).reshape(-1, *[1] * (f.ndim - 1))
-        unsure: Floats = EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
-        return unsure
+        return EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
 
     def refined(self, K: Floats, a: Floats, right: Floats, solver: Solver) -> Floats:
         """Return the solution of ``(gamma_a I + gamma_i L K) a = right``, iteratively refined.
@@ -218,13 +216,11 @@ class DeformedKernel:
         """
         labelled = self.deformation.labelled
         if self.F is None or self.root is None:
-            scaled: Floats = self.K[np.ix_(labelled, labelled)] / self.deformation.gamma_a
-            return scaled
+            return self.K[np.ix_(labelled, labelled)] / self.deformation.gamma_a
         F = self.F[labelled]
         half = F @ self.root
         left = self.K[np.ix_(labelled, labelled)] - F @ F.T
-        block: Floats = half @ half.T + left / self.deformation.gamma_a
-        return block
+        return half @ half.T + left / self.deformation.gamma_a
 
     def coefficients(self, c: Floats) -> Floats:
         """Return ``(gamma_a I + gamma_i L K)^-1 J'c`` (n, ...), iteratively refined."""
@@ -266,8 +262,7 @@ class DeformedKernel:
                 break
             least, best = error, w
             w = w + root @ (root.T @ rest)
-        fit: Floats = F @ best
-        return fit
+        return F @ best
 
     def solved(self, right: Floats) -> Floats:
         """Return ``(gamma_a I + gamma_i L K)^-1`` times columns (n, ...), FF' in place of K."""
@@ -275,8 +270,7 @@ class DeformedKernel:
         if self.F is not None and self.root is not None:
             f = self.F @ (self.root @ (self.root.T @ (self.F.T @ right)))
             solved = right - self.deformation.smoothed(f)
-        scaled: Floats = solved / self.deformation.gamma_a
-        return scaled
+        return solved / self.deformation.gamma_a
 
 
 def decision_rounding(reach: Floats, a: Floats) -> Floats:
@@ -285,8 +279,7 @@ def decision_rounding(reach: Floats, a: Floats) -> Floats:
     A decision is a sum of terms of at most ``reach_i reach_j |a_j|``, with the roots of the
     diagonal of K (n,) for `reach`, whose rounding errors add up like a random walk.
     """
-    unsure: Floats = EPS * reach * float(np.linalg.norm(reach * a))
-    return unsure
+    return EPS * reach * float(np.linalg.norm(reach * a))
 
 
 def roughness(F: Floats, laplacian: Any) -> Floats:
@@ -326,8 +319,7 @@ def inverse_root(system: Floats, shift: float) -> Floats:
     except scipy.linalg.LinAlgError:
         values, vectors = scipy.linalg.eigh(system, check_finite=False)
         inverse = (vectors / np.sqrt(np.maximum(values, 0.0) + shift)).T
-    root: Floats = np.ascontiguousarray(inverse.T)
-    return root
+    return np.ascontiguousarray(inverse.T)
 
 
 def memory_on_graph(size: ProblemSize, params: SolverParams) -> SolverMemory:

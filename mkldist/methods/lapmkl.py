@@ -459,8 +459,7 @@ class SharedMachine:
 
     def _form(self, K: Floats, N: Floats) -> Floats:
         """Return R (n, n) of K and N."""
-        R: Floats = self.norms.gamma_a * K + self.norms.gamma_i * N
-        return R
+        return self.norms.gamma_a * K + self.norms.gamma_i * N
 
     def _add_up(self, d: Floats, K: Floats, N: Floats) -> Generator[Request, Any, None]:
         """Add the kernels at weights `d` (M,) to K (n, n), and ``K_m L K_m`` to N, if it counts."""

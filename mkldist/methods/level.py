@@ -228,8 +228,7 @@ def best_for_functions(p: Floats, q: Floats) -> Floats:
     """
     norms = p * np.sqrt(np.maximum(q, 0.0))
     total = float(norms.sum())
-    best: Floats = norms / total if total > 0.0 else p
-    return best
+    return norms / total if total > 0.0 else p
 
 
 METHOD = Method(

@@ -46,8 +46,7 @@ def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
     """Return the mixture of dual points by shares (J,), most of which may be zero."""
     parts = np.flatnonzero(shares)
     of_parts = np.array([alphas[j] for j in parts.tolist()])
-    mixture: Floats = np.tensordot(shares[parts], of_parts, axes=1)
-    return mixture
+    return np.tensordot(shares[parts], of_parts, axes=1)
 
 
 def renewed(problem: Problem, state: Binding) -> Generator[Request, Any, Binding]:

@@ -175,8 +175,7 @@ def _log(x: Floats) -> Floats:
 
 def _within_reach(mixed: Floats, plain: Floats) -> Floats:
     """Return mixed logarithms, each clipped to within REACH of the plain update's."""
-    cut: Floats = np.clip(mixed, plain - REACH, plain + REACH)
-    return cut
+    return np.clip(mixed, plain - REACH, plain + REACH)
 
 
 class _OnRay(NamedTuple):

@@ -458,8 +458,7 @@ def d_step(
 def feasible_weights(weights: WeightSet, d: Floats) -> Floats:
     """Return weights (S,) that rounding may have left outside the set, within it."""
     length = weights.length(d)
-    feasible: Floats = d / length if weights.is_simplex or length > 1.0 else d
-    return feasible
+    return d / length if weights.is_simplex or length > 1.0 else d
 
 
 def _model_minimum(

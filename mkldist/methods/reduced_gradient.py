@@ -128,8 +128,7 @@ class SimplexPath:
         if self._uses_up:
             first = int(used_up[0])
             knots = np.append(knots[: first + 1], ends[first])
-        distinct: Floats = np.unique(knots)
-        return distinct
+        return np.unique(knots)
 
     def weights(self, knot: int) -> Floats:
         """Return the weights at a knot, a point of the simplex."""
@@ -273,8 +272,7 @@ def normalised(d: Floats, start: Floats) -> Floats:
     if abs(total - 1.0) > SUM_ERROR:
         unmoved: Floats = start / start.sum()
         return unmoved
-    unit: Floats = d / total
-    return unit
+    return d / total
 
 
 MATRICES = 7  # combined kernels of a line search
@@ -482,8 +480,7 @@ class RestrictedBound:
     def _largest(self, point: MachinePoint, q: Floats, kernels: Ints) -> Floats:
         """Return upper bounds of a point's q_m with ridges, in spite of rounding."""
         square = float(np.vdot(point.alpha, point.alpha))
-        forms: Floats = q + self._ridges[kernels] * square + point.of_form
-        return forms
+        return q + self._ridges[kernels] * square + point.of_form
 
 
 def _own_point(svm: SvmSolution) -> MachinePoint:

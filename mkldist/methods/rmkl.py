@@ -163,8 +163,7 @@ def slack_ridges(squared_radii: Floats, C: float) -> Floats:
     If every radius is zero, it is ``1 / C`` for each, as if every radius were one.
     """
     penalised = squared_radii if squared_radii.any() else np.ones(len(squared_radii))
-    ridges: Floats = penalised / C
-    return ridges
+    return penalised / C
 
 
 class InnerL2Svm:
