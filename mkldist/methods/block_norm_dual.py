@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -252,17 +252,6 @@ LONGEST = 1e4  # of a direction, where the domain has size one
 RESIDUAL = 0.05  # of the gradient, that conjugate gradients may leave
 
 
-class Model(Protocol):
-    """Quadratic model of phi on ``1'd = 0``."""
-
-    @property
-    def direction(self) -> Floats:
-        """The minimiser d, (n,)."""
-
-    def left_to_gain(self, gradient: Floats) -> float:
-        """Return half the Newton decrement at a near point, by this model's curvature."""
-
-
 @dataclass(frozen=True, eq=False)
 class DenseModel:
     """Model by a Hessian with all its entries."""
@@ -409,7 +398,9 @@ class DualNewton:
                 return _Descent(point, steps + 1, largest)
         return _Descent(point, STEP_LIMIT, largest)
 
-    def _model(self, H: Floats | ThinHessian, gradient: Floats, bounded: bool) -> Model:
+    def _model(
+        self, H: Floats | ThinHessian, gradient: Floats, bounded: bool
+    ) -> DenseModel | ThinModel:
         """Return the quadratic model of phi, and keep the memory of a Hessian of all entries."""
         if isinstance(H, ThinHessian):
             model = ThinModel.of(H, gradient, bounded)

@@ -39,10 +39,10 @@ from mkldist.methods.machine_bounds import (
     mixed,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.optim.cutting_planes import nearest_below
+from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below
 from mkldist.optim.factored_matrix import Gram
 from mkldist.optim.matrix_game import solve_game
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Problem, Solution, reason_at_end
 from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import HingeParams
@@ -285,9 +285,8 @@ def begin(
     cuts = DualCuts(len(kernels), multiples=multiples)
     bounds = WrapperBounds(problem, params, counters)
     if not kernels.everything:
-        bounds.improve_lower(
-            0.0, np.zeros_like(problem.y)
-        )  # before the first pass: no machine's value is negative
+        # Before the first pass: no machine's value is negative.
+        bounds.improve_lower(0.0, np.zeros_like(problem.y))
     bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))
@@ -386,11 +385,79 @@ def deciding_gap(
     return gap._replace(value=min(gap.value, BOUNDS_FACTOR * relative_gap(upper, lower)))
 
 
-def bundle_solution(bundle: Bundle, stop: StopReason, best: WeightedMachine) -> Solution:
-    """Return weights with their machine, their certificate, and the state for a path."""
+def bundle_solution(
+    bundle: Bundle,
+    params: BundleParams,
+    weights: Floats,
+    svm: SvmSolution,
+    gap: Gap,
+    stop: StopReason | None,
+) -> Solution:
+    """Return the iterate, if it is good enough, or the best point, with the state for a path."""
     binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
-    state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
-    return bundle.bounds.solution_at(best, best.svm.objective, stop, state=state)
+    iterate = WeightedMachine(weights, svm)
+    return _solution(bundle.bounds, params, iterate, gap, stop, bundle.kernels.kernels, binding)
+
+
+def _solution(
+    bounds: WrapperBounds,
+    params: BundleParams,
+    iterate: WeightedMachine,
+    gap: Gap,
+    stop: StopReason | None,
+    kernels: Ints,
+    binding: list[DualPoint],
+) -> Solution:
+    """Return the iterate or the best point; the state has the dual points that bind on kernels."""
+    best = iterate if gap.of_iterate <= params.tol else bounds.best
+    # The iterate's gap may exceed tol where that of the best point does not.
+    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
+    state = BundleState(best.weights, kernels, binding, best.svm.alpha)
+    return bounds.solution_at(best, best.svm.objective, stop, state=state)
+
+
+class PlainCuts:
+    """Machine, cuts and bounds of the papers' algorithms, which visit all kernels."""
+
+    def __init__(self, problem: Problem, params: BundleParams) -> None:
+        M, C, counters = problem.n_kernels, problem.bound(params.C), Counters()
+        self._params = params
+        self.machine = InnerSvm(problem.y, C, params.tol, counters)
+        self.bounds, self.planes = WrapperBounds(problem, params, counters), CuttingPlanes(M)
+        self._points: list[DualPoint] = []
+        self.first_weights = np.full(M, 1.0 / M)
+        if isinstance(problem.start, BundleState):  # the solution at the last C of a path
+            self.first_weights = problem.start.weights
+            self.machine.begin_at(problem.start.alpha)
+            for point in problem.start.feasible(C):
+                self._append(point)
+            self.bounds.improve_lower(*self._minimise())
+
+    def _append(self, point: DualPoint) -> None:
+        self._points.append(point)
+        self.planes.add(point.height, -0.5 * point.largest_q)
+
+    def _minimise(self) -> DualBound:
+        """Minimise the largest cut over the simplex; return its value with the mixed dual point."""
+        self.minimum = self.planes.minimum()
+        alphas = [point.alpha for point in self._points]
+        return DualBound(self.minimum.bound, mixed(alphas, self.minimum.rows))
+
+    def add(self, weights: Floats, svm: SvmSolution, q: Floats) -> Gap:
+        """Add the cut of the machine at weights, of forms q (M,); return the gap that decides."""
+        self._append(DualPoint(svm.alpha, q, svm.rounding))
+        bounds, dual = self.bounds, svm.dual_value(float(q.max()))
+        bounds.update(weights, svm, svm.objective, dual, self._minimise())
+        by_iterate = self._params.stop == "point"
+        return printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
+
+    def solution(
+        self, weights: Floats, svm: SvmSolution, gap: Gap, stop: StopReason | None
+    ) -> Solution:
+        """Return the iterate, if it is good enough, or the best point, with the state of a path."""
+        binding = [self._points[j] for j in np.flatnonzero(self.minimum.rows)]
+        kernels, iterate = np.arange(len(weights)), WeightedMachine(weights, svm)
+        return _solution(self.bounds, self._params, iterate, gap, stop, kernels, binding)
 
 
 def _point(bundle: Bundle, j: int) -> DualPoint:

@@ -159,10 +159,7 @@ def _bounded(
 def lower_bound(
     problem: Problem, params: EasyMklParams, solution: Solution
 ) -> Generator[Request, Any, DualBound]:
-    """Return the lower bound of the factors, which is one for the kernels.
-
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
-    """
+    """Return the lower bound of the factors, which is one for the kernels."""
     yield from ()
     return DualBound(solution.dual_objective, solution.dual_variables)
 
@@ -170,10 +167,7 @@ def lower_bound(
 def value_with_kernels(
     problem: Problem, params: EasyMklParams, solution: Solution
 ) -> Generator[Request, Any, float]:
-    """Ask for Q at gamma with the kernels, an upper bound of its least value.
-
-    Parameters are those of every bound of :mod:`mkldist.solvers.queries`.
-    """
+    """Ask for Q at gamma with the kernels, an upper bound of its least value."""
     gamma = solution.coefficients
     forms = yield from largest_forms(gamma[:, None])
     square = float(solution.kernel_weights @ forms[:, 0])

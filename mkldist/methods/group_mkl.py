@@ -197,56 +197,39 @@ def solve(problem: Problem, params: GroupMklParams) -> Steps:
         ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds
         ``kernel_groups`` and ``active_groups``, the number of groups and of those with a weight.
     """
-    groups = _groups(problem, params)
-    solution = yield from on_groups(_steps(_on(groups, problem), params), groups)
+    groups, part, inner = _on_groups(problem, params)
+    if isinstance(inner, level.LevelParams):
+        steps = level.solve(part, inner)
+    else:
+        steps = lp_mkl.solve(part, inner)
+    solution = yield from on_groups(steps, groups)
     active = len(np.unique(groups.group[solution.kernel_weights > 0.0]))
     extra = {"kernel_groups": float(len(groups)), "active_groups": float(active)}
     return replace(solution, extra=extra)
 
 
-def _groups(problem: Problem, params: GroupMklParams) -> KernelGroups:
-    """Return the groups of a problem; without any, every kernel is one of its own."""
+def _on_groups(
+    problem: Problem, params: GroupMklParams
+) -> tuple[KernelGroups, Problem, level.LevelParams | lp_mkl.LpMklParams]:
+    """Return the groups of a problem, or a kernel each, the problem on them and its parameters."""
     labels = np.arange(problem.n_kernels) if problem.groups is None else problem.groups
-    return KernelGroups(labels, mean=params.scale == "mean")
-
-
-def _on(groups: KernelGroups, problem: Problem) -> Problem:
-    """Return the problem on group kernels."""
-    return replace(problem, n_kernels=len(groups), groups=None, spread=groups.spread)
-
-
-def _steps(problem: Problem, params: GroupMklParams) -> Steps:
-    """Return the solver on group kernels."""
+    groups = KernelGroups(labels, mean=params.scale == "mean")
+    part = replace(problem, n_kernels=len(groups), groups=None, spread=groups.spread)
+    shared: dict[str, Any] = params.model_dump(include={"C", *SolverParams.model_fields})
     if params.p == 1.0:
-        return level.solve(problem, _of_level(params))
-    return lp_mkl.solve(problem, _of_lp_mkl(params))
-
-
-def _of_level(params: GroupMklParams) -> level.LevelParams:
-    return level.LevelParams(acceleration=params.acceleration, **_shared(params))
-
-
-def _of_lp_mkl(params: GroupMklParams) -> lp_mkl.LpMklParams:
-    return lp_mkl.LpMklParams(p=params.p, **_shared(params))
-
-
-def _shared(params: GroupMklParams) -> dict[str, Any]:
-    return params.model_dump(include={"C", *SolverParams.model_fields})
+        return groups, part, level.LevelParams(acceleration=params.acceleration, **shared)
+    return groups, part, lp_mkl.LpMklParams(p=params.p, **shared)
 
 
 def exact_bound(
     problem: Problem, params: GroupMklParams, solution: Solution
 ) -> Generator[Request, Any, DualBound]:
-    """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL.
-
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
-    """
-    groups = _groups(problem, params)
-    part = _on(groups, problem)
-    if params.p == 1.0:
-        steps = simplex_bound(part, _of_level(params), solution)
+    """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL."""
+    groups, part, inner = _on_groups(problem, params)
+    if isinstance(inner, level.LevelParams):
+        steps = simplex_bound(part, inner, solution)
     else:
-        steps = lp_mkl.exact_bound(part, _of_lp_mkl(params), solution)
+        steps = lp_mkl.exact_bound(part, inner, solution)
     return (yield from asked_of_groups(steps, groups))
 
 

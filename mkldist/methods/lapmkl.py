@@ -62,7 +62,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -214,11 +214,11 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     )
 
 
-def _steps(machine: SharedMachine, params: LapMKLParams) -> AlternatingSteps:
+def _steps(machine: SharedMachine, params: LapMKLParams) -> SingleSteps:
     """Return the steps that the parameters name."""
-    if params.machine == "one-step":
-        return SingleSteps(machine, params.tol, params.chi_2)
-    return (CoupledSteps if params.coupled else MinimisedSteps)(machine, params.tol)
+    minimised = CoupledSteps if params.coupled else MinimisedSteps
+    kind = SingleSteps if params.machine == "one-step" else minimised
+    return kind(machine, params.tol, params.chi_2)
 
 
 def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) -> float:
@@ -245,98 +245,31 @@ def _best_multiple(r: Floats, squares: float) -> float:
     return 0.5 * gain**2 / squares if gain > 0.0 else 0.0
 
 
-class AlternatingSteps(Protocol):
-    """Steps in z and in d by turns.
-
-    `K` and `R` (n, n) are the matrices of the weights `d` (M,); `columns` are of the kernels whose
-    weights change.
-    """
-
-    is_flat: bool
-    """True if the last gradient in z was so short that no step was taken."""
-
-    def first(self, d: Floats, K: Floats, R: Floats) -> Any:
-        """Return the first point, a SharedPoint."""
-
-    def weights(self, at: Any, columns: SharedColumns) -> Weights:
-        """Return new weights."""
-
-    def following(self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats) -> Any:
-        """Return the point at new weights."""
-
-
-class MinimisedSteps:
-    """Minimum over z and minimum over d by turns."""
-
-    is_flat = False
-
-    def __init__(self, machine: SharedMachine, tol: float) -> None:
-        self.machine, self._tol = machine, tol
-
-    def first(self, d: Floats, K: Floats, R: Floats) -> SharedMinimum:
-        """Return the minimum over z."""
-        return self.machine.minimum(d, K, R, np.zeros(len(self.machine.norms.labelled)))
-
-    def weights(self, at: SharedMinimum, columns: SharedColumns) -> Weights:
-        """Return the minimum over d at fixed z."""
-        yield from ()
-        return alternating_step(at, columns, self.machine, self._tol)
-
-    def following(
-        self, at: SharedMinimum, columns: SharedColumns, d: Floats, K: Floats, R: Floats
-    ) -> SharedMinimum:
-        """Return the minimum over z at new weights, which descends by itself."""
-        return self.machine.minimum(d, K, R, at.z.alpha)
-
-
-class CoupledSteps(MinimisedSteps):
-    """Minimum over z, and a weight step that z follows."""
-
-    def weights(self, at: SharedMinimum, columns: SharedColumns) -> Weights:
-        """Return the minimum over d of the model of J."""
-        return (yield from coupled_step(at, columns, self.machine))
-
-    def following(
-        self, at: SharedMinimum, columns: SharedColumns, d: Floats, K: Floats, R: Floats
-    ) -> SharedMinimum:
-        """Return the minimum over z at new weights, halved until it descends enough."""
-        slope = float(columns.gradient @ (d - at.d)[columns.kernels])
-        step = 1.0
-        for _ in range(HALVINGS):
-            now = at.d + step * (d - at.d) if step < 1.0 else d
-            K_now, R_now = at.K + step * (K - at.K), at.R + step * (R - at.R)
-            new = self.machine.minimum(now, K_now, R_now, at.z.alpha)
-            if new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
-                return new
-            step *= 0.5
-        return at
-
-
 class SingleSteps:
     """A step of z, unless its gradient is shorter than chi_2, and the minimum over d, by turns."""
 
     def __init__(self, machine: SharedMachine, tol: float, chi_2: float) -> None:
-        self._machine, self._tol, self._chi_2 = machine, tol, chi_2
-        self.is_flat = False
+        self.machine, self._tol, self._chi_2 = machine, tol, chi_2
+        self.is_flat = False  # True if the last gradient in z was so short that no step was taken
 
     def first(self, d: Floats, K: Floats, R: Floats) -> SharedPoint:
         """Return the point after a step from alpha = 0 (line 2)."""
         return self._stepped(d, K, R, np.zeros(len(K)))
 
-    def weights(self, at: SharedPoint, columns: SharedColumns) -> Weights:
+    def weights(self, at: Any, columns: SharedColumns) -> Weights:
         """Return the minimum over d at fixed z (line 12)."""
         yield from ()
-        return alternating_step(at, columns, self._machine, self._tol)
+        return alternating_step(at, columns, self.machine, self._tol)
 
     def following(
-        self, at: SharedPoint, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+        self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats
     ) -> SharedPoint:
         """Return the point after a step at new weights."""
         return self._stepped(d, K, R, at.alpha)
 
     def _stepped(self, d: Floats, K: Floats, R: Floats, alpha: Floats) -> SharedPoint:
         """Return the point after a step, or the one before it where its gradient is short."""
-        machine, labelled, inverse = self._machine, self._machine.norms.labelled, RidgedInverse(R)
+        machine, labelled, inverse = self.machine, self.machine.norms.labelled, RidgedInverse(R)
         at = machine.point(d, K, R, alpha, inverse)
         self.is_flat = float(np.linalg.norm(at.gradient)) < self._chi_2  # line 6
         if self.is_flat:
@@ -351,7 +284,7 @@ class SingleSteps:
 
     def _newton(self, at: SharedPoint) -> _Direction:
         """Return an approximate Newton direction (Algorithm 2)."""
-        machine, K_l = self._machine, at.K[self._machine.norms.labelled]
+        machine, K_l = self.machine, at.K[self.machine.norms.labelled]
         sv, precondition = machine.loss.active(at.r), RidgedInverse(at.K)
         rest, rest_b = -at.gradient, 0.0  # the linear residual; the bias is optimal
         found = _Direction(np.zeros_like(rest), 0.0, np.zeros(len(K_l)), np.zeros_like(rest))
@@ -383,6 +316,44 @@ class SingleSteps:
             ratio = rho / last_rho
             p, p_b = s + ratio * p, rest_b + ratio * p_b
         return found
+
+
+class MinimisedSteps(SingleSteps):
+    """Minimum over z and minimum over d by turns."""
+
+    def first(self, d: Floats, K: Floats, R: Floats) -> SharedMinimum:
+        """Return the minimum over z."""
+        return self.machine.minimum(d, K, R, np.zeros(len(self.machine.norms.labelled)))
+
+    def following(
+        self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+    ) -> SharedMinimum:
+        """Return the minimum over z at new weights, which descends by itself."""
+        return self.machine.minimum(d, K, R, at.z.alpha)
+
+
+class CoupledSteps(MinimisedSteps):
+    """Minimum over z, and a weight step that z follows."""
+
+    def weights(self, at: Any, columns: SharedColumns) -> Weights:
+        """Return the minimum over d of the model of J."""
+        return (yield from coupled_step(at, columns, self.machine))
+
+    def following(
+        self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats
+    ) -> SharedMinimum:
+        """Return the minimum over z at new weights, halved until it descends enough."""
+        slope = float(columns.gradient @ (d - at.d)[columns.kernels])
+        step = 1.0
+        for _ in range(HALVINGS):
+            now = at.d + step * (d - at.d) if step < 1.0 else d
+            K_now, R_now = at.K + step * (K - at.K), at.R + step * (R - at.R)
+            new = self.machine.minimum(now, K_now, R_now, at.z.alpha)
+            if new.value <= at.value + SUFFICIENT * step * min(slope, 0.0):
+                return new
+            step *= 0.5
+        last: SharedMinimum = at
+        return last
 
 
 class _Direction(NamedTuple):

@@ -47,26 +47,21 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import (
     BundleParams,
-    BundleState,
     DualPoint,
+    PlainCuts,
     add_cut,
     begin,
     bundle_solution,
     certify,
     exact_bound,
     memory_of_cuts,
-    printed_gap,
     renewed,
     solve_machine,
 )
-from mkldist.methods.machine_bounds import WeightedMachine, WrapperBounds, mixed
 from mkldist.optim.accuracy import relative_gap
-from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.progress import DualBound
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
 from mkldist.solvers.svm import InnerSvm
 
 PROGRESS = 1e-3  # share of the distance by which an iteration must narrow the bounds
@@ -113,36 +108,18 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
 
 def _plain(problem: Problem, params: LevelParams) -> Steps:
     """Run Algorithm 2, from equal weights or from the last point of a path."""
-    n, M, counters = problem.n_points, problem.n_kernels, Counters()
-    C = problem.bound(params.C)
-    machine = InnerSvm(problem.y, C, params.tol, counters)
-    bounds, g = WrapperBounds(problem, params, counters), CuttingPlanes(M)
-    points: list[DualPoint] = []  # alpha^j of the cuts
-    by_iterate, standstill = params.stop == "point", Standstill(machine)
+    plain = PlainCuts(problem, params)
+    bounds, standstill = plain.bounds, Standstill(plain.machine)
     # Step 1: p^0 = e/m.
-    p = np.full(M, 1.0 / M)
-    if isinstance(problem.start, BundleState):  # the solution at the last C of a path
-        p = problem.start.weights
-        machine.begin_at(problem.start.alpha)
-        points.extend(problem.start.feasible(C))
-        for point in points:
-            g.add(point.height, -0.5 * point.largest_q)
-        minimum = g.minimum()
-        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
+    p = plain.first_weights
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         K = yield Combine(p, thin=True)
-        svm = machine(K)
-        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
-        q = forms.sum(axis=1)
+        svm = plain.machine(K)
+        forms = yield Quadratic(svm.signed.reshape(len(svm.signed), -1))  # (M, number of classes)
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
-        points.append(DualPoint(svm.alpha, q, svm.rounding))
-        g.add(points[-1].height, -0.5 * points[-1].largest_q)
         # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
-        minimum = g.minimum()
-        cuts = DualBound(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
-        bounds.update(p, svm, svm.objective, svm.dual_value(float(q.max())), cuts)
-        gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
+        gap = plain.add(p, svm, forms.sum(axis=1))
         # Step 8: stop.
         stalled = standstill.after(bounds.width)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
@@ -150,14 +127,9 @@ def _plain(problem: Problem, params: LevelParams) -> Steps:
             break
         # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
         level = level_between(bounds.lower, bounds.upper, params)
-        nearest = g.project(p, level, LEVEL_SLACK * bounds.width)
-        p = minimum.columns if nearest is None else nearest  # rounding may hide the level set
-    best = WeightedMachine(p, svm) if gap.of_iterate <= params.tol else bounds.best
-    binding = [points[j] for j in np.flatnonzero(minimum.rows)]
-    state = BundleState(best.weights, np.arange(M), binding, best.svm.alpha)
-    # The iterate's gap may exceed tol where that of the best point does not.
-    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
-    return bounds.solution_at(best, best.svm.objective, stop, state=state)
+        nearest = plain.planes.project(p, level, LEVEL_SLACK * bounds.width)
+        p = plain.minimum.columns if nearest is None else nearest  # rounding may hide the level set
+    return plain.solution(p, svm, gap, stop)
 
 
 def _accelerated(problem: Problem, params: LevelParams) -> Steps:
@@ -187,9 +159,7 @@ def _accelerated(problem: Problem, params: LevelParams) -> Steps:
         level = level_between(lower, bounds.upper, params)
         nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * (bounds.upper - lower))
         p = bundle.model.weights if nearest is None else nearest
-    best = WeightedMachine(weights, svm) if gap.of_iterate <= params.tol else bounds.best
-    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
-    return bundle_solution(bundle, stop, best)
+    return bundle_solution(bundle, params, weights, svm, gap, stop)
 
 
 class Standstill:

@@ -141,10 +141,7 @@ def dual_norm(q: Floats, p: float) -> float:
 def exact_bound(
     problem: Problem, params: LpMklParams, solution: Solution
 ) -> Generator[Request, Any, DualBound]:
-    """Ask for the forms of all kernels at the best dual point met, by one pass.
-
-    Parameters, requests and result are those of every bound of :mod:`mkldist.solvers.queries`.
-    """
+    """Ask for the forms of all kernels at the best dual point met, by one pass."""
     points = yield from binding_forms(problem, solution)
     values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]
     nothing = DualBound(0.0, np.zeros_like(problem.y))

@@ -423,9 +423,8 @@ class RestrictedBound:
             yield from self._kernels.take_first(self._y, self._ridges)
         else:
             self._kernels.take(np.flatnonzero(weights))
-        self._bounds.improve_lower(
-            0.0, np.zeros_like(self._y)
-        )  # before the first pass: no machine's value is negative
+        # Before the first pass: no machine's value is negative.
+        self._bounds.improve_lower(0.0, np.zeros_like(self._y))
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:
         """Return upper bounds of q (S,) with ridges, in spite of rounding, on the working set.

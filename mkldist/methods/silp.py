@@ -36,27 +36,20 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import (
     BundleParams,
-    BundleState,
     DualPoint,
+    PlainCuts,
     add_cut,
     begin,
     bundle_solution,
     certify,
     exact_bound,
     memory_of_cuts,
-    printed_gap,
     renewed,
     solve_machine,
 )
-from mkldist.methods.machine_bounds import WeightedMachine, WrapperBounds, mixed
-from mkldist.optim.accuracy import relative_gap
-from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_at_end, reason_to_stop
-from mkldist.solvers.progress import DualBound
-from mkldist.solvers.svm import InnerSvm
+from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
 
@@ -95,49 +88,27 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
 
 def _plain(problem: Problem, params: SilpParams) -> Steps:
     """Run Algorithm 1 from equal weights, or from the last point of a path."""
-    n, M, counters = problem.n_points, problem.n_kernels, Counters()
-    C = problem.bound(params.C)
-    machine = InnerSvm(problem.y, C, params.tol, counters)
-    bounds, programme = WrapperBounds(problem, params, counters), CuttingPlanes(M)
-    points: list[DualPoint] = []  # alpha^t of the constraints
-    by_iterate = params.stop == "point"
+    plain = PlainCuts(problem, params)
+    bounds = plain.bounds
     # beta^1_m = 1/M.
-    beta = np.full(M, 1.0 / M)
-    if isinstance(problem.start, BundleState):  # the solution at the last C of a path
-        beta = problem.start.weights
-        machine.begin_at(problem.start.alpha)
-        points.extend(problem.start.feasible(C))
-        for point in points:
-            programme.add(point.height, -0.5 * point.largest_q)
-        minimum = programme.minimum()
-        bounds.improve_lower(minimum.bound, mixed([point.alpha for point in points], minimum.rows))
+    beta = plain.first_weights
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         K = yield Combine(beta, thin=True)
-        svm = machine(K)
-        forms = yield Quadratic(svm.signed.reshape(n, -1))  # (M, number of classes)
-        q = forms.sum(axis=1)
+        svm = plain.machine(K)
+        forms = yield Quadratic(svm.signed.reshape(len(svm.signed), -1))  # (M, number of classes)
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
         # The programme minimises -theta, with the constraints' signs changed too.
-        points.append(DualPoint(svm.alpha, q, svm.rounding))
-        programme.add(points[-1].height, -0.5 * points[-1].largest_q)
-        optimum = programme.minimum()
-        # Stop by the bounds -theta^{t+1} and min_r J(beta^r), or by the gap of beta^t.
+        # The bounds are -theta^{t+1} and min_r J(beta^r), and the gap is theirs, or that of beta^t.
         before = bounds.lower
-        dual = svm.dual_value(float(q.max()))
-        cuts = DualBound(optimum.bound, mixed([point.alpha for point in points], optimum.rows))
-        bounds.update(beta, svm, svm.objective, dual, cuts)
-        stalled = stands_still(beta, optimum.columns, before, bounds.lower, bounds.upper)
-        gap = printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
+        gap = plain.add(beta, svm, forms.sum(axis=1))
+        following = plain.minimum.columns
+        stalled = stands_still(beta, following, before, bounds.lower, bounds.upper)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
-        beta = optimum.columns
-    best = WeightedMachine(beta, svm) if gap.of_iterate <= params.tol else bounds.best
-    binding = [points[t] for t in np.flatnonzero(optimum.rows)]
-    state = BundleState(best.weights, np.arange(M), binding, best.svm.alpha)
-    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
-    return bounds.solution_at(best, best.svm.objective, stop, state=state)
+        beta = following
+    return plain.solution(beta, svm, gap, stop)
 
 
 def _accelerated(problem: Problem, params: SilpParams) -> Steps:
@@ -161,9 +132,7 @@ def _accelerated(problem: Problem, params: SilpParams) -> Steps:
         if stop is not None:
             break
         beta = following
-    best = WeightedMachine(weights, svm) if gap.of_iterate <= params.tol else bounds.best
-    stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
-    return bundle_solution(bundle, stop, best)
+    return bundle_solution(bundle, params, weights, svm, gap, stop)
 
 
 def stands_still(

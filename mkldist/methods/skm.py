@@ -98,14 +98,10 @@ def solve(problem: Problem, params: SkmParams) -> Steps:
     for _ in range(params.max_iter):
         # Climb the regularised dual 1'alpha - Psi(q).
         penalty = Penalty(MOREAU_YOSIDA, stage.a_squared)
-        if dual.newton_is_due(stage.gap):  # beyond the paper: the second-order model over the box
-            yield from dual.newton_round(penalty)
-        else:
-            # SMO: the rows of the points that violate optimality most; then pair after pair, by the
-            # second-order gain, to the maximum on its line.
-            worst = yield from dual.fetch_rows(penalty)
-            dual.update_pairs(penalty, worst)
-            yield from dual.refresh()
+        # SMO: the rows of the points that violate optimality most; then pair after pair, by the
+        # second-order gain, to the maximum on its line.  Beyond the paper, near the optimum: the
+        # second-order model over the box.
+        yield from dual.climb(penalty, stage.gap)
         q = dual.q
         # f_m = e_m K_m (alpha*y) has the energy 1/2 (sum_m ||f_m||)^2 at weights e / sum(e).
         e, psi = penalty.weights(q), penalty.value(q)

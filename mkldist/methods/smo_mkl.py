@@ -84,14 +84,10 @@ def solve(problem: Problem, params: SmoMklParams) -> Steps:
     gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
         # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam).
-        if dual.newton_is_due(gap):  # beyond the paper: the second-order model over the box
-            yield from dual.newton_round(penalty)
-        else:
-            # SMO: the rows of the points that violate optimality most; then pair after pair, by the
-            # second-order gain, to the maximum on its line.
-            worst = yield from dual.fetch_rows(penalty)
-            dual.update_pairs(penalty, worst)
-            yield from dual.refresh()
+        # SMO: the rows of the points that violate optimality most; then pair after pair, by the
+        # second-order gain, to the maximum on its line.  Beyond the paper, near the optimum: the
+        # second-order model over the box.
+        yield from dual.climb(penalty, gap)
         q = dual.q
         d, psi = penalty.weights(q), penalty.value(q)
         # At the weights d that q implies, 1/2 sum_m d_m q_m is 2 Psi and lam/2 ||d||_p^2 is Psi.

@@ -561,6 +561,15 @@ class MklDual:
         loss = self._C * (loss + slack_rounding(slack, reach, scale * self.beta))
         return Predictor(d, scale * self.beta, bias, scale, loss)
 
+    def climb(self, penalty: Penalty, gap: float) -> Round:
+        """Take a round of Newton's method if it is due, else one of pair updates."""
+        if self.newton_is_due(gap):
+            yield from self.newton_round(penalty)
+            return
+        worst = yield from self.fetch_rows(penalty)
+        self.update_pairs(penalty, worst)
+        yield from self.refresh()
+
     def newton_is_due(self, gap: float) -> bool:
         """Return whether the next round is of Newton's method: near the optimum, not far from it.
 
