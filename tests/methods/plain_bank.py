@@ -16,6 +16,7 @@ from mkldist.bank.requests import (
     Radii,
     Request,
 )
+from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.lockstep import RequestCount
 from tests.methods.balls import squared_radii
@@ -61,3 +62,9 @@ def run(
 
 def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None, groups: Any = None) -> Problem:
     return Problem(y=y, n_kernels=len(grams), laplacian=laplacian, groups=groups)
+
+
+def solve(method: str, grams: np.ndarray, y: np.ndarray, watch=None, **params: Any) -> Solution:
+    """Solve a problem by a method, by its name."""
+    own = METHODS[method]
+    return run(own.solve(problem(grams, y), own.params(**params)), grams, watch)

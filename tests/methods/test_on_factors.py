@@ -26,7 +26,7 @@ from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
-from tests.methods.references import Case, all_cases, easymkl
+from tests.methods.references import Case, all_cases, baselines
 from tests.methods.references.recorded import (
     extreme_points,
     optimum,
@@ -285,7 +285,7 @@ def test_easymkl_on_factors_is_bounded_from_below_by_these_and_by_its_kernels_fr
     gamma = solution.coefficients
     value = (1.0 - lam) * gamma @ K @ gamma + lam * gamma @ gamma
     assert upper == pytest.approx(value, rel=1e-9)
-    alone = easymkl.q_value(K, easymkl.hull_points(K, y, lam), lam)
+    alone = baselines.q_value(K, baselines.hull_points(K, y, lam), lam)
     assert solution.dual_objective <= alone * (1 + 1e-6)
     assert alone * (1 - 1e-6) <= upper
 

@@ -1,0 +1,354 @@
+"""Deformed kernels, and bounds of the methods on a graph in spite of rounding."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import mkldist
+from mkldist.methods import deformed
+from mkldist.methods.deformed import Deformation, inverse_root, pivoted_factor
+from mkldist.solvers.base import KeptArrays
+from tests.methods.manifolds import grams_between, manifold
+from tests.variants import quick
+
+
+def positive_definite(n: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, n))
+    return A @ A.T + 0.1 * np.eye(n)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(("gamma_a", "gamma_i"), [(1.0, 1.0), (1e-3, 2.0), (5.0, 1e-3), (0.3, 0.0)])
+def test_block_and_coefficients_are_those_of_the_definition(gamma_a, gamma_i, dense):
+    shape = manifold("moons", n=40)
+    K, L = positive_definite(40), shape.laplacian.toarray()
+    labelled = np.flatnonzero(shape.y)
+    given = L if dense else shape.laplacian
+    kernel = Deformation(given, gamma_a, gamma_i, labelled)(K)
+    expected = np.linalg.inv(gamma_a * np.linalg.inv(K) + gamma_i * L)
+    np.testing.assert_allclose(kernel.block(), expected[np.ix_(labelled, labelled)], rtol=1e-8)
+    c = np.linspace(-1, 1, len(labelled))
+    right = np.zeros(40)
+    right[labelled] = c
+    a = np.linalg.solve(gamma_a * np.eye(40) + gamma_i * L @ K, right)
+    np.testing.assert_allclose(kernel.coefficients(c), a, rtol=1e-7, atol=1e-9 * abs(a).max())
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_kept_factors_serve_other_labels_and_weights_and_no_other_kernel_or_graph(
+    dense, monkeypatch
+):
+    shape, factored = manifold("moons", n=40), []
+    given = shape.laplacian.toarray() if dense else shape.laplacian
+    plain = deformed.pivoted_factor
+    monkeypatch.setattr(deformed, "pivoted_factor", lambda K: factored.append(K) or plain(K))
+    kept, labelled = KeptArrays(2**24), np.flatnonzero(shape.y)
+
+    def holds(K, L, gamma_a, gamma_i, some):
+        block = Deformation(L, gamma_a, gamma_i, some, kept)(K).block()
+        dense_L = L if isinstance(L, np.ndarray) else L.toarray()
+        expected = np.linalg.inv(gamma_a * np.linalg.inv(K) + gamma_i * dense_L)
+        np.testing.assert_allclose(block, expected[np.ix_(some, some)], rtol=1e-8)
+
+    for K in (positive_definite(40), positive_definite(40, seed=1)):
+        for some in (labelled, labelled[::2]):  # another fold
+            for gammas in ((1.0, 1.0), (1e-2, 2.0), (1e-2, 1e-3)):
+                holds(K, given, *gammas, some)
+    assert len(factored) == 2  # one for each kernel
+    holds(positive_definite(40), 2.0 * given, 1.0, 1.0, labelled)
+    assert len(factored) == 2  # the graph has no part in the factor, but in all else
+
+
+def test_predictor_off_the_points_is_the_formula_of_sindhwani_niyogi_and_belkin():
+    shape = manifold("circles", n=60)
+    gamma_a, gamma_i = 0.1, 0.7
+    labelled = np.flatnonzero(shape.y)
+    new = np.random.default_rng(3).normal(size=(25, 2))
+    c = np.array([0.3, -0.2, 0.5, -0.6])
+    for K, k_new in zip(shape.grams, grams_between(new, shape.x), strict=True):
+        a = Deformation(shape.laplacian, gamma_a, gamma_i, labelled)(K).coefficients(c)
+        M = gamma_i / gamma_a * shape.laplacian.toarray()
+        inner = np.linalg.solve(np.eye(60) + M @ K, M @ K[:, labelled])
+        deformed = (k_new[:, labelled] - k_new @ inner) / gamma_a
+        np.testing.assert_allclose(k_new @ a, deformed @ c, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 5])
+def test_kernels_of_low_rank_deform_to_kernels(rank):
+    rng = np.random.default_rng(rank)
+    shape = manifold("moons", n=30)
+    X = rng.normal(size=(30, rank))
+    K = X @ X.T
+    labelled = np.flatnonzero(shape.y)
+    kernel = Deformation(shape.laplacian, 1e-4, 1.0, labelled)(K)
+    system = 1e-4 * np.eye(rank) + X.T @ (shape.laplacian @ X)
+    expected = X[labelled] @ np.linalg.solve(system, X[labelled].T) if rank else np.zeros((4, 4))
+    np.testing.assert_allclose(kernel.block(), expected, rtol=1e-7, atol=1e-10)
+    c = np.array([1.0, -1.0, 0.5, -0.5])
+    f = K @ kernel.coefficients(c)
+    np.testing.assert_allclose(f[labelled], expected @ c, rtol=1e-6, atol=1e-8)
+
+
+def test_factor_multiplies_back_to_the_matrix():
+    K = grams_between(*[manifold("moons", n=80).x] * 2)[3]  # numerically of low rank
+    F = pivoted_factor(K)
+    assert F.shape[1] < 80
+    np.testing.assert_allclose(F @ F.T, K, atol=1e-14)
+
+
+def test_inverse_root_takes_negative_rounding_for_zero():
+    system = np.diag([2.0, 0.0, -1e-9])
+    root = inverse_root(system, 1e-12)
+    inverse = root @ root.T
+    np.testing.assert_allclose(np.sort(np.diagonal(inverse)), [0.5, 1e12, 1e12], rtol=1e-9)
+
+
+def test_penalty_is_the_two_norms():
+    shape = manifold("moons", n=20)
+    K = positive_definite(20)
+    a = np.random.default_rng(0).normal(size=20)
+    deformation = Deformation(shape.laplacian, 0.3, 0.6, np.flatnonzero(shape.y))
+    expected = 0.3 * a @ K @ a + 0.6 * (K @ a) @ shape.laplacian.toarray() @ (K @ a)
+    assert deformation.penalty(a, K @ a) == pytest.approx(expected)
+
+
+TOL = 1e-6
+
+
+N_POINTS, ENDS = 8, (0, 7)
+
+
+GAMMAS = [
+    (1.0, 1e-3),
+    (1e-6, 1e3),
+    (4e-6, 1e8),
+    (1e-8, 1e2),
+    (1e-8, 1e8),
+    (1e8, 1e-8),
+]
+
+
+every_gamma = pytest.mark.parametrize("gammas", GAMMAS)
+
+
+every_scale = pytest.mark.parametrize("scale", quick([2.0**-26, 2.0**26, 1.0], 2))
+
+
+every_kernel = pytest.mark.parametrize("kernel", ["with-constant", "full"])
+
+
+MACHINES = [
+    ("lapsvm", {}),
+    ("lapsvm", {"inner": "pcg"}),
+    ("laprls", {}),
+    ("glks", {}),
+    ("glks", {"acceleration": "none"}),
+    ("lapmkl", {"form": "deformed"}),
+    ("lapmkl", {"form": "shared"}),
+    ("lsvm", {}),
+]
+
+
+def gram(kernel: str, scale: float) -> np.ndarray:
+    """Return a Gram matrix without rounding: products of small integers."""
+    rng = np.random.default_rng(0)
+    features = rng.integers(-9, 10, (N_POINTS, 3)).astype(float)
+    if kernel == "with-constant":
+        features = np.column_stack([features, np.full(N_POINTS, 64.0)])
+    if kernel == "full":
+        features = np.column_stack([features, np.eye(N_POINTS)])
+    return scale * (features @ features.T)
+
+
+def laplacian() -> np.ndarray:
+    """Return the iterated Laplacian of two paths that do not meet."""
+    W = np.diag([1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 1)
+    L = np.diag((W + W.T).sum(axis=1)) - W - W.T
+    return L @ L
+
+
+def solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:
+    """Return the solution of a linear system by elimination."""
+    rows = [[*row, r] for row, r in zip(matrix, right, strict=True)]
+    n = len(rows)
+    for i in range(n):
+        pivot = next(j for j in range(i, n) if rows[j][i] != 0)
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for j in range(n):
+            if j != i and rows[j][i] != 0:
+                factor = rows[j][i] / rows[i][i]
+                rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
+def spread_of_ends(
+    K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction, weight: Fraction
+) -> Fraction:
+    """Return h of ``K (gamma_a I + gamma_i L K)^-1``, K times the weight."""
+    exact = [[weight * Fraction(v) for v in row] for row in K.tolist()]
+    L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
+    n = range(N_POINTS)
+    system = [
+        [gamma_a * (i == j) + gamma_i * sum(L[i][k] * exact[k][j] for k in n) for j in n] for i in n
+    ]
+    first, last = ENDS
+    a = solved(system, [Fraction((i == first) - (i == last)) for i in n])
+    return sum((exact[first][j] - exact[last][j]) * a[j] for j in n)
+
+
+def deformed_block(K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction) -> list[list[Fraction]]:
+    """Return ``K (gamma_a I + gamma_i L K)^-1`` between the ends."""
+    exact = [[Fraction(v) for v in row] for row in K.tolist()]
+    L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
+    n = range(N_POINTS)
+    system = [
+        [gamma_a * (i == j) + gamma_i * sum(L[i][k] * exact[k][j] for k in n) for j in n] for i in n
+    ]
+    columns = [solved(system, [Fraction(i == end) for i in n]) for end in ENDS]
+    return [[sum(exact[end][k] * a[k] for k in n) for a in columns] for end in ENDS]
+
+
+def optimum(
+    method: str, K: np.ndarray, gamma_a: float, gamma_i: float, weight: float = 1.0
+) -> float:
+    """Return the least objective with K times the weight."""
+    a, i, d = Fraction(gamma_a), Fraction(gamma_i), Fraction(weight)
+    if method == "lsvm":  # max 2 b - b^2 h / 2 over b <= 1/2
+        h = spread_of_ends(K, 2 * a, 2 * i / N_POINTS**2, d)
+        b = min(Fraction(1, 2), 2 / h) if h else Fraction(1, 2)
+        return float(2 * b - b * b * h / 2)
+    return float(2 / (2 + spread_of_ends(K, a, i, d)))  # max 2 b - b^2 - b^2 h / 2
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize(("method", "params"), MACHINES, ids=str)
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_enclose_the_exact_optimum(method, params, kernel, scale, gammas):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    expected = optimum(method, K, gamma_a, gamma_i)
+    solution = mkldist.solve(
+        method,
+        K[None],
+        y,
+        laplacian=laplacian(),
+        gamma_a=gamma_a,
+        gamma_i=gamma_i,
+        tol=TOL,
+        **params,
+    )
+    assert solution.dual_objective <= expected * (1 + 1e-9)
+    assert solution.objective >= expected * (1 - 1e-9)
+    if solution.converged:
+        assert solution.objective <= expected * (1 + 2 * TOL)
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize("more", quick([True, False]))
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_without_a_bias_enclose_the_exact_value(kernel, scale, gammas, more):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    grams = np.array([K, gram("full", 2.0**-9)] if more else [K])
+    solution = mkldist.solve(
+        "glks", grams, y, laplacian=laplacian(), gamma_a=gamma_a, gamma_i=gamma_i, tol=TOL,
+        bias=False,
+    )  # fmt: skip
+    norms = Fraction(gamma_a), Fraction(gamma_i)
+    blocks = [deformed_block(one, *norms) for one in grams]
+
+    def value(d):
+        system = [
+            [sum(w * B[i][j] for w, B in zip(d, blocks, strict=True)) + (i == j) for j in range(2)]
+            for i in range(2)
+        ]
+        c = solved(system, [Fraction(1), Fraction(-1)])
+        return float((c[0] - c[1]) / 2)
+
+    at = value([Fraction(w) for w in solution.kernel_weights.tolist()])
+    alone = [value([Fraction(int(m == k)) for k in range(len(grams))]) for m in range(len(grams))]
+    assert solution.dual_objective <= min(at, *alone) * (1 + 1e-9)
+    assert solution.objective >= at * (1 - 1e-9)
+    if solution.converged:
+        assert solution.objective <= at * (1 + 2 * TOL)
+
+
+@pytest.mark.parametrize(
+    ("power", "seed", "gamma_i", "n_labels"),
+    quick([(20, 188, 1e-3, 7), (8, 128, 1.0, 4), (60, 1, 1.0, 5), (12, 171, 1e3, 7)], 3),
+)
+@pytest.mark.parametrize("params", quick([{"bias": False}, {"acceleration": "none"}, {}]), ids=str)
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_no_lower_bound_on_large_kernels_exceeds_a_value(power, seed, gamma_i, n_labels, params):
+    rng, n = np.random.default_rng(seed), 7
+    x = rng.normal(size=(n, 2))
+    squares = ((x[:, None] - x[None]) ** 2).sum(axis=-1)
+    W = rng.random((n, n)) * (rng.random((n, n)) < 0.5)
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    L, y = np.diag(W.sum(axis=1)) - W, np.zeros(n)
+    y[:n_labels] = np.where(np.arange(n_labels) % 2, -1.0, 1.0)
+    grams = np.array([np.exp(-0.1 * squares), np.exp(-squares), x @ x.T]) * 10.0**power
+    solution = mkldist.solve(
+        "glks", grams, y, laplacian=L, gamma_a=1.0, gamma_i=gamma_i, tol=TOL, **params
+    )
+    values = [exact_least_squares(d, grams, L, y, gamma_i, params.get("bias", True))
+              for d in (solution.kernel_weights, np.eye(3)[0])]  # fmt: skip
+    assert np.isfinite(solution.objective)
+    assert solution.dual_objective <= float(min(values)) * (1 + 1e-9)
+    assert solution.objective >= float(values[0]) * (1 - 1e-9)
+
+
+def exact_least_squares(d, grams, L, y, gamma_i, bias):
+    """Return F at weights d in rational arithmetic, with gamma_a = 1."""
+    n, labelled = range(len(y)), np.flatnonzero(y).tolist()
+    graph, labels = ([[Fraction(v) for v in row] for row in a.tolist()] for a in (L, y[None]))
+    system = [[Fraction(int(i == j)) for j in labelled] for i in labelled]
+    for weight, K in zip(d.tolist(), grams, strict=True):
+        exact = [[Fraction(v) for v in row] for row in K.tolist()]
+        LK = [[sum(graph[i][k] * exact[k][j] for k in n) for j in n] for i in n]
+        deforming = [[Fraction(gamma_i) * LK[i][j] + (i == j) for j in n] for i in n]
+        columns = [solved(deforming, [Fraction(int(i == j)) for i in n]) for j in labelled]
+        for row, i in zip(system, labelled, strict=True):
+            for place, a in enumerate(columns):
+                row[place] += Fraction(weight) * sum(exact[i][k] * a[k] for k in n)
+    own = [labels[0][i] for i in labelled]
+    c, ones = solved(system, own), solved(system, [Fraction(1)] * len(own))
+    value = sum(label * v for label, v in zip(own, c, strict=True))
+    return (value - (sum(c) ** 2 / sum(ones) if bias else 0)) / 2
+
+
+@every_gamma
+@every_scale
+@every_kernel
+@pytest.mark.parametrize("gamma_sigma", [1e-6, 1.0, 1e6])
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_of_mklsvm_enclose_the_exact_value_at_its_weight(kernel, scale, gammas, gamma_sigma):
+    K, (gamma_a, gamma_i) = gram(kernel, scale), gammas
+    y = np.zeros(N_POINTS)
+    y[list(ENDS)] = 1.0, -1.0
+    norms = {"gamma_a": gamma_a, "gamma_i": gamma_i, "gamma_sigma": gamma_sigma}
+    solution = mkldist.solve("mklsvm", K[None], y, laplacian=laplacian(), tol=TOL, **norms)
+    d = float(solution.kernel_weights[0])
+    value = optimum("lsvm", K, gamma_a, gamma_i, d) + gamma_sigma * d**2
+    assert solution.dual_objective <= value * (1 + 1e-9)
+    assert solution.objective >= value * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("method", ["lapsvm", "laprls", "glks", "lapmkl", "lsvm", "mklsvm"])
+def test_bounds_stay_close_where_the_graph_outweighs_the_kernel_by_far(method):
+    shape = manifold("moons", n=200, per_class=3)
+    traces = np.trace(shape.grams, axis1=1, axis2=2)
+    grams = shape.grams / traces[:, None, None]
+    norms = {"gamma_a": 1e-8, "gamma_i": 1e4}
+    solution = mkldist.solve(method, grams, shape.y, laplacian=shape.laplacian, tol=1e-3, **norms)
+    assert solution.converged

@@ -1,0 +1,426 @@
+"""HessianMKL, GMKL and Newton steps on kernel weights."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from sklearn.metrics.pairwise import linear_kernel
+
+from mkldist.bank.requests import Matvec, Quadratic
+from mkldist.core.counters import Counters
+from mkldist.methods.gmkl import MeanDuals
+from mkldist.methods.registry import METHODS
+from mkldist.methods.weight_newton import (
+    ORTHANT,
+    SIMPLEX,
+    DampedNewton,
+    Damping,
+    Iterate,
+    Segment,
+    hessian_root,
+)
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.svm import InnerSvm, SvmSolution, solve_svm
+from tests.methods import instances, plain_bank
+from tests.methods.references.simplex_svm import simplex_optimum
+from tests.variants import quick
+
+every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
+
+
+def solve(name, grams, y, watch=None, **params):
+    method = METHODS[name]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams, watch)
+
+
+@every_instance
+def test_a_few_newton_steps_suffice(make):
+    instance = make()
+    solution = solve("hessianmkl", instance.grams, instance.y, C=instance.C, tol=1e-8)
+    assert solution.converged
+    assert solution.counters.outer_iterations <= 12
+
+
+def test_newton_needs_fewer_machines_than_gradients_and_cuts():
+    instance = instances.more_kernels_than_points()
+    machines = {
+        name: solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8).counters.svm_solves
+        for name in ("hessianmkl", "simplemkl", "silp", "level")
+    }
+    assert 3 * machines["hessianmkl"] < min(machines["simplemkl"], machines["level"])
+    assert machines["level"] < machines["silp"]
+
+
+def test_as_printed_every_step_takes_all_kernels_and_is_newtons():
+    instance, seen = instances.more_kernels_than_points(), []
+    settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
+    solution = solve(
+        "hessianmkl", instance.grams, instance.y, lambda r, _: seen.append(r), **settings
+    )
+    products = [r for r in seen if isinstance(r, Matvec)]
+    assert solution.converged
+    assert len(products) == solution.counters.outer_iterations - 1  # all but the last, which stops
+    assert all(len(r.kernels) == len(instance.grams) for r in products)
+
+
+def test_an_iteration_takes_one_pass_and_its_products_visit_few_kernels():
+    instance = instances.more_kernels_than_points()
+    seen = []
+    solution = solve(
+        "hessianmkl",
+        instance.grams,
+        instance.y,
+        lambda request, _: seen.append(request),
+        C=instance.C,
+        tol=1e-8,
+    )
+    products = [r for r in seen if isinstance(r, Matvec)]
+    assert solution.counters.outer_iterations == sum(isinstance(r, Quadratic) for r in seen)
+    assert min(len(r.kernels) for r in products) <= len(instance.grams) / 4
+    assert len(products[-1].kernels) < len(instance.grams) / 3
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 100.0, 1e4])
+def test_kernels_of_rank_one_whose_machines_are_not_unique(C):
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(50) < 25, 1.0, -1.0)
+    x = rng.normal(size=(50, 12))
+    x[:, 0] += 0.8 * y
+    grams = np.array([linear_kernel(x[:, [j]]) for j in range(12)])
+    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    instance = instances.Instance("rank one", grams, y, C)
+    solution = solve("hessianmkl", grams, y, C=C, tol=1e-8)
+    assert solution.stop_reason is StopReason.CONVERGED
+    expected = simplex_optimum(instance, y, {"C": C})
+    assert solution.objective == pytest.approx(expected, rel=1e-6)
+
+
+def test_points_of_both_classes_leave_no_margin():
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(40) < 20, 1.0, -1.0)
+    x = rng.normal(size=(20, 3))
+    x = np.vstack([x, x])
+    grams = np.array([np.exp(-((x[:, None, j] - x[None, :, j]) ** 2) / 2) for j in range(3)])
+    solution = solve("hessianmkl", grams, y, C=10.0, tol=1e-8)
+    assert solution.converged
+    assert solution.objective == pytest.approx(400.0)  # f = 0: every hinge is 1
+
+
+SIGMAS = (0.1, 1.0, 20.0)
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
+def test_weights_of_total_s_are_s_times_those_of_the_simplex_at_s_times_C(make, sigma):
+    instance = make()
+    gmkl = solve("gmkl", instance.grams, instance.y, C=instance.C, sigma=sigma, tol=1e-10)
+    s = float(gmkl.kernel_weights.sum())
+    simplex = solve("hessianmkl", instance.grams, instance.y, C=s * instance.C, tol=1e-10)
+    assert gmkl.objective == pytest.approx(simplex.objective / s + sigma * s, rel=1e-8)
+    np.testing.assert_allclose(gmkl.kernel_weights / s, simplex.kernel_weights, atol=1e-4)
+    # s minimises J(s p) + sigma s: J(s p) alone falls by sigma times s.
+    penalty = (
+        simplex.coefficients
+        @ np.einsum("m,mij->ij", simplex.kernel_weights, instance.grams)
+        @ simplex.coefficients
+    )
+    assert 0.5 * penalty / s == pytest.approx(sigma * s, rel=1e-4)
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_weights_are_the_norms_of_the_components(sigma):
+    instance = instances.balanced()
+    solution = solve("gmkl", instance.grams, instance.y, C=instance.C, sigma=sigma, tol=1e-11)
+    a, d = solution.coefficients, solution.kernel_weights
+    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, instance.grams, a))
+    np.testing.assert_allclose(d, norms / np.sqrt(2 * sigma), atol=1e-5 * d.max())
+
+
+def test_scaling_kernels_and_price_together_scales_the_weights():
+    instance = instances.balanced()
+    plain = solve("gmkl", instance.grams, instance.y, C=50.0, sigma=2.0, tol=1e-10)
+    scaled = solve("gmkl", 10.0 * instance.grams, instance.y, C=50.0, sigma=20.0, tol=1e-10)
+    assert scaled.objective == pytest.approx(plain.objective, rel=1e-9)
+    np.testing.assert_allclose(10.0 * scaled.kernel_weights, plain.kernel_weights, rtol=1e-4)
+
+
+def test_a_price_too_high_leaves_no_kernel_and_the_majority_class():
+    instance = instances.unbalanced()
+    solution = solve("gmkl", instance.grams, instance.y, C=1.0, sigma=1e3, tol=1e-8)
+    assert solution.converged
+    assert not solution.kernel_weights.any()
+    assert solution.objective == pytest.approx(2.0 * 9)  # nine positives, hinge 2 each
+    assert np.sign(solution.bias) == -1
+
+
+@pytest.mark.parametrize("newton", [0.0, 0.5, 10.0])
+def test_gradient_and_newton_steps_reach_the_same_optimum(newton):
+    instance = instances.duplicated_kernels()
+    solution = solve("gmkl", instance.grams, instance.y, C=instance.C, newton=newton, tol=1e-9)
+    other = solve("gmkl", instance.grams, instance.y, C=instance.C, tol=1e-9)
+    assert solution.converged
+    assert solution.objective == pytest.approx(other.objective, rel=1e-8)
+
+
+@pytest.mark.parametrize("newton", [0.0, 0.5])
+def test_an_iteration_takes_one_pass_and_the_papers_needs_no_products(newton):
+    instance = instances.more_kernels_than_points()
+    seen = []
+    solution = solve(
+        "gmkl",
+        instance.grams,
+        instance.y,
+        lambda request, _: seen.append(request),
+        C=instance.C,
+        newton=newton,
+        tol=1e-6,
+    )
+    assert solution.counters.outer_iterations == sum(isinstance(r, Quadratic) for r in seen)
+    assert solution.counters.svm_solves >= solution.counters.outer_iterations
+    assert newton > 0 or not any(isinstance(r, Matvec) for r in seen)
+
+
+def test_weights_that_vanish_on_the_way_come_back():
+    instance = instances.zero_kernel()
+    for newton in (0.0, 0.5, 10.0):
+        for sigma in (1e-3, 1.0, 50.0, 60.0, 70.0):
+            params = {"C": instance.C, "sigma": sigma, "newton": newton}
+            solution = solve("gmkl", instance.grams, instance.y, tol=1e-6, **params)
+            assert solution.converged
+
+
+def test_no_kernel_at_all_has_no_second_derivative():
+    grams = np.array([np.zeros((37, 37)), 150.0 * np.eye(37) + 1e3])
+    y = np.where(np.arange(37) < 9, 1.0, -1.0)
+    solution = solve("gmkl", grams, y, C=0.02, sigma=0.05, tol=1e-6, newton=10.0)
+    assert solution.converged
+    assert solution.kernel_weights[0] == 0.0
+
+
+def test_what_a_rest_of_the_balance_costs_lowers_the_bound():
+    rng = np.random.default_rng(0)
+    alpha, q = rng.uniform(0.1, 1.0, 12), rng.uniform(0.5, 2.0, 5)
+    total = float(alpha.sum())
+    exact, point = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, total, q)
+    assert point.sum() == pytest.approx(exact)
+    assert exact == pytest.approx(np.sqrt(2.0 / q.max()) * total)
+    for height in (0.9 * total, -0.1):
+        bound = MeanDuals(5, 10.0, 1.0).lower_bound(alpha, height, q).value
+        assert bound == pytest.approx(max(height, 0.0) / total * exact)
+
+
+def newton(domain, n_kernels: int, svm_at=None) -> DampedNewton:
+    return DampedNewton(domain, n_kernels, 1e-6, svm_at)
+
+
+@pytest.mark.parametrize("domain", [SIMPLEX, ORTHANT], ids=["simplex", "orthant"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_minimiser_is_that_of_a_conic_solver(domain, seed):
+    rng = np.random.default_rng(seed)
+    d = rng.dirichlet(np.ones(9))
+    working = np.flatnonzero(rng.random(9) < 0.8)
+    d[np.setdiff1d(np.arange(9), working)] = 0.0
+    d /= d.sum()
+    root, gradient = rng.normal(size=(12, len(working))), rng.normal(size=len(working))
+    end = newton(domain, 9).minimiser(d, working, gradient, root, size=1.0)
+    x = cp.Variable(len(working))
+    step = x - d[working]
+    constraints = [x >= 0, cp.sum(x) == 1] if domain is SIMPLEX else [x >= 0]
+    steepest = np.abs(gradient - (d[working] @ gradient if domain is SIMPLEX else 0.0)).max()
+    ridge = max(1e-10 * (root**2).sum(axis=0).max(), steepest / 10)  # of a model not yet damped
+    model = gradient @ step + 0.5 * cp.sum_squares(root @ step) + 0.5 * ridge * cp.sum_squares(step)
+    cp.Problem(cp.Minimize(model), constraints).solve(solver=cp.CLARABEL)
+    np.testing.assert_allclose(end[working], x.value, atol=1e-6)
+    assert not end[np.setdiff1d(np.arange(9), working)].any()
+
+
+def line(reach: float):
+    """Return Newton steps, and a segment from equal weights towards one kernel by a share."""
+    instance = instances.balanced()
+    svm_at = InnerSvm(instance.y, 10.0, 1e-6, Counters())
+    d = np.full(7, 1 / 7)
+    best = min(
+        range(7),
+        key=lambda m: InnerSvm(instance.y, 10.0, 1e-6, Counters())(instance.grams[m]).objective,
+    )
+    d_end = (1 - reach) * d + reach * np.eye(7)[best]
+    start, end = (np.einsum("m,mij->ij", w, instance.grams) for w in (d, d_end))
+    segment = Segment(svm_at, Iterate.solved(d, start, svm_at), d_end, end)
+    return newton(SIMPLEX, 7, svm_at), segment
+
+
+def test_a_slope_within_the_error_of_machines_is_not_tested_and_five_of_them_end_the_method():
+    steps, segment = line(1e-13)
+    for _ in range(5):
+        assert not steps.stuck
+        moved = steps.search(segment, 1e3)
+        assert moved.step == 1.0
+    assert steps.stuck
+    assert moved.svm.gap < 1e-12  # machines are as exact as rounding permits from then on
+
+
+def test_a_tested_step_forgives_the_untested_ones():
+    steps, drowned = line(1e-13)
+    for _ in range(5):
+        steps.search(drowned, 1e3)
+    _, clear = line(0.1)
+    assert clear.slope < 0
+    steps.search(clear, 1.0)
+    assert not steps.stuck
+
+
+def test_damping_grows_after_short_steps_and_fades_after_full_ones():
+    damping, root, none = Damping(), np.array([[2.0, 1.0]]), np.zeros(2)
+    first = damping.ridge(root, none, size=1.0)
+    damping.adapt(0.01)
+    assert damping.ridge(root, none, size=1.0) == pytest.approx(100 * first)
+    for _ in range(5):
+        damping.adapt(1.0)
+    assert damping.ridge(root, none, size=1.0) == pytest.approx(first)
+    assert damping.ridge(root, np.array([0.0, -7.0]), size=0.5) > first
+
+
+PRICE = 3.0
+
+
+INSTANCE = instances.balanced()
+
+
+def combined(d: np.ndarray) -> np.ndarray:
+    return np.einsum("m,mij->ij", d, INSTANCE.grams)
+
+
+def machine(K: np.ndarray) -> SvmSolution:
+    return solve_svm(K, INSTANCE.y, 10.0, tol=1e-12)
+
+
+def objective(d: np.ndarray) -> float:
+    return machine(combined(d)).objective + PRICE * d.sum()
+
+
+def segment(first: float = 0.1, size: float = 1.0) -> tuple[Segment, np.ndarray, np.ndarray]:
+    """Return a segment that descends at its start, and its ends."""
+    d, d_end = first * np.ones(7), size * np.random.default_rng(0).dirichlet(np.ones(7))
+    start = Iterate.solved(d, combined(d), machine)
+    return Segment(machine, start, d_end, combined(d_end), PRICE), d, d_end
+
+
+@pytest.mark.parametrize("step", [0.0, 0.3, 1.0])
+def test_a_trial_is_the_machine_on_the_weights_at_the_step(step):
+    line, d, d_end = segment()
+    trial = line.at(step)
+    np.testing.assert_allclose(trial.d, d + step * (d_end - d), rtol=1e-12)
+    np.testing.assert_allclose(trial.K, combined(trial.d), atol=1e-14)
+    assert trial.svm.objective == pytest.approx(machine(trial.K).objective, rel=1e-10)
+    assert line.objective(trial) == pytest.approx(objective(trial.d), rel=1e-10)
+
+
+@pytest.mark.parametrize("step", [0.2, 0.7])
+def test_slopes_are_those_of_finite_differences(step):
+    line, d, d_end = segment()
+    width = 1e-5
+    after, before = (objective(d + s * (d_end - d)) for s in (step + width, step - width))
+    assert line.slope_at(line.at(step)) == pytest.approx((after - before) / (2 * width), rel=1e-4)
+
+
+@pytest.mark.parametrize(("first", "size", "full"), [(0.1, 1.0, True), (2.0, 60.0, False)])
+def test_a_search_ends_near_the_minimum_of_the_line(first, size, full):
+    line, d, d_end = segment(first, size)
+    assert line.slope < 0
+    found = line.search()
+    assert (found.step == 1.0) == full
+    assert full or abs(line.slope_at(found)) <= 0.5 * abs(line.slope)
+    least = minimize_scalar(
+        lambda s: objective(d + s * (d_end - d)), bounds=(0, 1), method="bounded"
+    ).fun
+    start = objective(d)
+    assert start - line.objective(found) >= 0.5 * (start - least)
+
+
+@pytest.mark.parametrize(("first", "size"), [(0.1, 1.0), (2.0, 60.0)])
+def test_golden_section_ends_within_a_tenth_of_the_minimum_by_two_machines_a_step(first, size):
+    line, d, d_end = segment(first, size)
+    solved, end = [], combined(d_end)
+    counting = Segment(
+        lambda K: solved.append(K) or machine(K), line.at(0.0), d_end, end, PRICE, machine(end)
+    )
+    found = counting.golden_section()
+    least = minimize_scalar(
+        lambda s: objective(d + s * (d_end - d)), bounds=(0, 1), method="bounded"
+    )
+    assert abs(found.step - least.x) <= 0.1
+    assert line.objective(found) <= min(objective(d), objective(d_end))
+    narrowed = 0.5 * (5**0.5 - 1)  # the least that a step takes off
+    assert len(solved) % 2 == 0
+    assert len(solved) <= 2 * np.ceil(np.log(0.1) / np.log(narrowed))
+
+
+def test_golden_section_stays_at_a_start_that_is_best():
+    d = np.full(7, 1.0 / 7.0)
+    start = Iterate.solved(d, combined(d), machine)
+    dear = Segment(machine, start, 2.0 * d, combined(2.0 * d), multiplier=1e3)
+    assert dear.slope > 0.0
+    assert dear.golden_section().step == 0.0
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_machine_at_the_end_is_solved_once_at_most(known):
+    line, _, d_end = segment()
+    end, solved = combined(d_end), []
+    counting = Segment(
+        lambda K: solved.append(K) or machine(K),
+        line.at(0.0),
+        d_end,
+        end,
+        PRICE,
+        machine(end) if known else None,
+    )
+    found = [counting.search(), counting.at(1.0)]
+    assert [trial.step for trial in found] == [1.0, 1.0]
+    assert len(solved) == (0 if known else 1)
+
+
+STEP = 1e-5
+
+
+def machine_value_curvature(instance, d, C):
+    K = np.einsum("m,mij->ij", d, instance.grams)
+    return K, solve_svm(K, instance.y, C, tol=1e-13)
+
+
+def quadratics(instance, svm):
+    return np.einsum("i,mij,j->m", svm.signed, instance.grams, svm.signed)
+
+
+@pytest.mark.parametrize("make", quick([instances.balanced, instances.unbalanced]))
+@pytest.mark.parametrize("C", [5.0, 20.0, 1e6])
+def test_derivatives_are_those_of_finite_differences(make, C):
+    instance = make()
+    M = len(instance.grams)
+    d = np.random.default_rng(1).dirichlet(np.ones(M))
+    K, svm = machine_value_curvature(instance, d, C)
+    root = hessian_root(K, svm.alpha, C, instance.grams @ svm.signed)
+    hessian, gradient = root.T @ root, -0.5 * quadratics(instance, svm)
+    values, gradients = np.empty((M, 2)), np.empty((M, M, 2))
+    for m in range(M):
+        for side, sign in enumerate((1.0, -1.0)):
+            moved = d.copy()
+            moved[m] += sign * STEP * d[m]
+            _, there = machine_value_curvature(instance, moved, C)
+            values[m, side] = there.dual_objective
+            gradients[m, :, side] = -0.5 * quadratics(instance, there)
+    width = 2 * STEP * d
+    numeric = (values[:, 0] - values[:, 1]) / width
+    np.testing.assert_allclose(numeric, gradient, atol=1e-4 * np.abs(gradient).max())
+    numeric = (gradients[..., 0] - gradients[..., 1]) / width[:, None]
+    np.testing.assert_allclose(numeric, hessian, atol=1e-3 * np.abs(hessian).max())
+
+
+def test_no_free_vector_means_no_curvature():
+    instance = instances.balanced()
+    alpha = np.full(60, 1e-6)
+    root = hessian_root(instance.grams[0], alpha, 1e-6, instance.grams @ (alpha * instance.y))
+    assert root.shape == (0, len(instance.grams))

@@ -1,0 +1,395 @@
+"""The Level method, its standstill and its cuts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+from sklearn.svm import SVC
+
+from mkldist.bank.requests import Combine, Quadratic
+from mkldist.core.counters import Counters
+from mkldist.methods.cut_bundle import DualCuts, highest_bounds
+from mkldist.methods.level import PATIENCE, SHARPEN_AFTER, Standstill
+from mkldist.methods.registry import METHODS
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.svm import InnerSvm, solve_svm
+from tests.benchmarks import problems
+from tests.methods import instances, plain_bank
+from tests.methods.test_awkward_mixtures import mixture
+from tests.variants import quick
+
+EVERY_ACCELERATION = pytest.mark.parametrize("acceleration", ["none", "working-set"])
+
+
+def solve(grams, y, watch=None, **params):
+    method = METHODS["level"]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
+    return plain_bank.run(steps, grams, watch)
+
+
+@dataclass
+class Seen:
+    """Weights asked about, and the values at the simplex's vertices of the cuts of the answers."""
+
+    weights: list[np.ndarray]
+    cuts: list[np.ndarray]
+
+    def watch(self, request, answer):
+        if isinstance(request, Combine):
+            self.weights.append(request.weights)
+        if isinstance(request, Quadratic):
+            self.cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
+
+    def lower(self, n_cuts: int) -> float:
+        """Return the minimum over the simplex of the largest of the first cuts."""
+        cuts, M = np.array(self.cuts[:n_cuts]), len(self.weights[0])
+        found = linprog(
+            np.r_[np.zeros(M), 1.0],
+            A_ub=np.column_stack([cuts, -np.ones(n_cuts)]),
+            b_ub=np.zeros(n_cuts),
+            A_eq=np.r_[np.ones(M), 0.0][None],
+            b_eq=[1.0],
+            bounds=[(0, None)] * M + [(None, None)],
+        )
+        return float(found.fun)
+
+    def projected(self, i: int, level: float) -> np.ndarray:
+        """Return the projection of the i-th weights onto the level set of the first i+1 cuts."""
+        p, cuts = cp.Variable(len(self.weights[i])), np.array(self.cuts[: i + 1])
+        inside = [p >= 0, cp.sum(p) == 1, cuts @ p <= level]
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(p - self.weights[i])), inside)
+        problem.solve(solver=cp.CLARABEL)
+        return p.value
+
+
+def test_weights_are_projections_onto_the_level_sets_of_the_cuts():
+    instance, seen = instances.more_kernels_than_points(), Seen([], [])
+    settings = {"C": instance.C, "tol": 1e-9, "max_iter": 9, "acceleration": "none"}
+    solution = solve(instance.grams, instance.y, seen.watch, trace=True, **settings)
+    assert len(seen.weights) == len(seen.cuts) == 9
+    np.testing.assert_allclose(seen.weights[0], 1.0 / len(instance.grams))
+    for i in range(8):
+        upper, lower = solution.trace["objective"][i], seen.lower(i + 1)
+        assert solution.trace["dual_objective"][i] == pytest.approx(lower, rel=1e-8)
+        assert (upper - lower) / upper > 0.01  # or the share of the upper bound would be another
+        level, p = 0.9 * upper + 0.1 * lower, seen.weights[i + 1]
+        nearest = seen.projected(i, level)
+        distance = np.linalg.norm(nearest - seen.weights[i])
+        slack = 1.01e-3 * (upper - lower)
+        assert p.min() >= 0.0
+        assert p.sum() == pytest.approx(1.0)
+        assert (np.array(seen.cuts[: i + 1]) @ p).max() <= level + slack
+        assert np.linalg.norm(p - seen.weights[i]) <= distance * (1 + 1e-5)
+        assert np.linalg.norm(p - nearest) <= 0.05 * distance
+
+
+def own_gap(solution, grams) -> float:
+    """Return the relative gap of the dual point returned: its machine's value and its cut's."""
+    beta = solution.coefficients
+    q = np.einsum("i,mij,j->m", beta, grams, beta)
+    return (solution.objective - (np.abs(beta).sum() - 0.5 * q.max())) / solution.objective
+
+
+@EVERY_ACCELERATION
+def test_the_papers_rule_ends_at_an_iterate_of_a_small_gap_of_its_own(acceleration):
+    instance, tol = instances.duplicated_kernels(), 1e-3
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration}
+    by_bounds = solve(instance.grams, instance.y, **settings)
+    by_point = solve(instance.grams, instance.y, stop="point", **settings)
+    assert by_point.stop_reason is StopReason.CONVERGED
+    assert own_gap(by_point, instance.grams) <= tol
+    assert by_point.gap > tol / 10  # the bounds alone would not have ended the search
+    assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations
+
+
+def test_much_tighter_bounds_end_the_working_set_and_not_the_papers_algorithm():
+    instance, tol = instances.more_kernels_than_points(), 1e-3
+    settings = {"C": instance.C, "tol": tol, "stop": "point"}
+    fast, plain = (
+        solve(instance.grams, instance.y, acceleration=acceleration, **settings)
+        for acceleration in ("working-set", "none")
+    )
+    assert fast.stop_reason is plain.stop_reason is StopReason.CONVERGED
+    assert fast.gap <= tol / 10
+    assert own_gap(fast, instance.grams) > tol
+    assert plain.gap <= tol / 10
+    assert own_gap(plain, instance.grams) <= tol
+
+
+def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (M, n, n) kernels of unit trace on random features, and labels."""
+    rng = np.random.default_rng(seed)
+    n, M = rng.integers(10, 40), rng.integers(3, 60)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    x = rng.normal(size=(M, n, 2)) + 0.5 * y[:, None] * rng.random((M, 1, 1))
+    squares = ((x[:, :, None] - x[:, None]) ** 2).sum(axis=3)
+    grams = np.exp(-squares * rng.uniform(0.1, 5.0, size=(M, 1, 1)))
+    return grams / n, y
+
+
+@EVERY_ACCELERATION
+def test_the_papers_rule_leaves_the_bounds_sorted_and_states_the_iterates_own_value(acceleration):
+    another = 0
+    for seed in range(40):
+        grams, y = random_problem(seed)
+        settings = {"C": 50.0, "tol": 0.03, "acceleration": acceleration, "trace": True}
+        solution = solve(grams, y, stop="point", **settings)
+        upper, lower = solution.trace["objective"], solution.trace["dual_objective"]
+        assert (np.diff(upper) <= 0).all()
+        assert (np.diff(lower) >= 0).all()
+        f = np.einsum("m,mij->ij", solution.kernel_weights, grams) @ solution.coefficients
+        hinge = np.maximum(0.0, 1.0 - y * (f + solution.bias)).sum()
+        value = 0.5 * solution.coefficients @ f + 50.0 * hinge
+        assert solution.objective == pytest.approx(value, rel=1e-9)
+        assert solution.gap <= 0.03
+        another += solution.objective > upper[-1]
+    assert another  # or the instances would not tell the two values apart
+
+
+@EVERY_ACCELERATION
+def test_each_iteration_combines_and_trains_once(acceleration):
+    instance = instances.more_kernels_than_points()
+    settings = {"C": instance.C, "tol": 0.01, "acceleration": acceleration}
+    seen = []
+    counters = solve(instance.grams, instance.y, lambda r, _: seen.append(r), **settings).counters
+    assert counters.svm_solves == counters.combines == counters.outer_iterations
+    if acceleration == "none":
+        assert len(seen) == 2 * counters.outer_iterations
+
+
+def test_a_large_C_on_few_kernels_at_a_time_does_not_stall(data_dir):
+    if data_dir is None:
+        pytest.skip("needs --data-dir with sonar.csv")
+    points = problems.xu2008(data_dir, "sonar", half=False)
+    rng = np.random.default_rng(5)
+    half = [rng.permutation(len(points.y))[: len(points.y) // 2] for _ in range(2)][1]
+    grams = problems.dense(problems.built(points))[:, half[:, None], half]
+    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    solution = solve(grams, points.y[half], C=1000.0, tol=0.01)
+    assert solution.stop_reason is StopReason.CONVERGED
+    plain = solve(grams, points.y[half], C=1000.0, tol=0.01, acceleration="none")
+    assert solution.objective == pytest.approx(plain.objective, rel=0.01)
+    assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
+    assert 3 * solution.counters.passes <= plain.counters.passes
+
+
+def test_a_working_set_that_grows_to_all_kernels_is_still_right():
+    rng = np.random.default_rng(0)
+    grams = np.zeros((48, 96, 96))
+    for m in range(48):  # each sees two points of its own, so that all are needed
+        x, here = (1 + m / 20) * rng.standard_normal((2, 3)), slice(2 * m, 2 * m + 2)
+        grams[m, here, here] = x @ x.T + 0.1 * np.eye(2)
+    y = np.where(rng.random(96) < 0.5, 1.0, -1.0)
+    seen = []
+    solution = solve(grams, y, lambda request, _: seen.append(request), C=100.0, tol=1e-4)
+    plain = solve(grams, y, C=100.0, tol=1e-6, acceleration="none")
+    assert (solution.kernel_weights > 0).all()
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.dual_objective <= plain.objective
+    assert plain.dual_objective <= solution.objective
+    assert sum(isinstance(r, Quadratic) and r.kernels is None for r in seen) <= 12
+
+
+@EVERY_ACCELERATION
+def test_a_gap_within_the_tolerance_at_the_last_iteration_is_convergence(acceleration):
+    instance = instances.more_kernels_than_points()
+    settings = {"C": instance.C, "near": 0.99, "stop": "point", "acceleration": acceleration}
+    whole = solve(instance.grams, instance.y, tol=1e-6, trace=True, **settings)
+    upper, lower = whole.trace["objective"], whole.trace["dual_objective"]
+    gaps = (upper - lower) / upper
+    last = len(gaps) - 2  # where the bounds are closer than the iterate's own gap needs
+    tol = 1.0001 * gaps[last]
+    ended = solve(instance.grams, instance.y, tol=tol / 5.0, max_iter=last + 1, **settings)
+    assert ended.stop_reason is StopReason.MAX_ITER
+    assert ended.gap > tol / 5.0
+    ended = solve(instance.grams, instance.y, tol=tol, max_iter=last + 1, **settings)
+    assert ended.stop_reason is StopReason.CONVERGED
+    assert ended.gap <= tol
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    found = InnerSvm(np.array([1.0, -1.0]), 1.0, 0.01, Counters())
+    found.times_sharpened = 0
+
+    def sharpen():
+        found.times_sharpened += 1
+
+    monkeypatch.setattr(found, "sharpen", sharpen)
+    return found
+
+
+def test_bounds_that_narrow_never_stand_still(machine):
+    standstill = Standstill(machine)
+    assert not any(standstill.after(0.99**i) for i in range(5 * PATIENCE))
+    assert machine.times_sharpened == 0
+
+
+def test_machines_are_sharpened_once_before_the_end(machine):
+    standstill = Standstill(machine)
+    ended = [standstill.after(1.0) for _ in range(PATIENCE + 1)]
+    assert ended == [False] * PATIENCE + [True]
+    assert machine.times_sharpened == 1
+
+
+def test_progress_and_kernels_that_join_begin_a_new_count(machine):
+    for width in (0.5, 2.0):
+        standstill = Standstill(machine)
+        for _ in range(PATIENCE):
+            standstill.after(1.0)
+        assert not standstill.after(width)
+        assert not any(standstill.after(width) for _ in range(SHARPEN_AFTER))
+
+
+@pytest.mark.parametrize("acceleration", ["working-set", "none"])
+def test_level_says_that_rounding_allows_no_more(acceleration):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
+    gram = x @ x.T
+    grams = (1e13 / np.trace(gram) * gram)[None]
+    params = METHODS["level"].params(C=1e3, tol=1e-9, acceleration=acceleration)
+    found = plain_bank.run(METHODS["level"].solve(plain_bank.problem(grams, y), params), grams)
+    assert found.stop_reason is StopReason.STALLED
+    # rounding narrows the bounds now and then, which begins a new count: 26 to 38 iterations
+    assert found.counters.outer_iterations <= 4 * PATIENCE
+
+
+def test_a_level_near_the_upper_bound_converges_by_exact_machines():
+    # The level asks for 1 % of the bounds' distance, less than the gap of machines of a tolerance.
+    for seed in (6, 13, 14, 23, 38, 39):  # 500 iterations did not do before
+        grams, y, C, _ = mixture(seed)
+        params = METHODS["level"].params(C=C, tol=1e-4, near=0.99, acceleration="none")
+        found = plain_bank.run(METHODS["level"].solve(plain_bank.problem(grams, y), params), grams)
+        assert found.converged, seed
+
+
+def random_cuts(seed: int, n_cuts: int = 7, n_kernels: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.uniform(0.1, 10.0, n_cuts), rng.lognormal(1.0, 2.0, (n_cuts, n_kernels))
+
+
+def bundle(heights: np.ndarray, q: np.ndarray, *, multiples: bool = True) -> DualCuts:
+    cuts = DualCuts(q.shape[1], multiples=multiples)
+    for height, row in zip(heights, q, strict=True):
+        cuts.add(height, row)
+    return cuts
+
+
+def value(heights: np.ndarray, q: np.ndarray, p: np.ndarray) -> float:
+    """Return the largest ``max_{0 <= t <= 1} t h - t^2/2 q'p``."""
+    t = np.minimum(1.0, heights / (q @ p))
+    return float((t * heights - 0.5 * t**2 * (q @ p)).max())
+
+
+def needed(heights: np.ndarray, level: float) -> np.ndarray:
+    """Return what ``q'p`` must be at least for a cut not to exceed a level."""
+    high = level >= heights / 2  # then t = 1 is best there
+    return np.where(high, 2 * (heights - level), heights**2 / (2 * level))
+
+
+def minimum(heights: np.ndarray, q: np.ndarray) -> float:
+    """Return the least value on the simplex, by bisection of linear programmes."""
+    low, high = 0.0, value(heights, q, np.full(q.shape[1], 1.0 / q.shape[1]))
+    ones = np.ones((1, q.shape[1]))
+    for _ in range(60):
+        level = 0.5 * (low + high)
+        right = -needed(heights, level)
+        found = linprog(np.zeros(q.shape[1]), A_ub=-q, b_ub=right, A_eq=ones, b_eq=[1.0])
+        low, high = (low, level) if found.status == 0 else (level, high)
+    return high
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_minimum_without_multiples_is_that_of_the_points_themselves(seed: int) -> None:
+    heights, q = random_cuts(seed)
+    n_cuts, n_kernels = q.shape
+    programme = linprog(
+        np.r_[np.zeros(n_kernels), 1.0],
+        A_ub=np.column_stack([heights[:, None] - 0.5 * q, -np.ones(n_cuts)]),
+        b_ub=np.zeros(n_cuts),
+        A_eq=np.r_[np.ones(n_kernels), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * n_kernels + [(None, None)],
+    )
+    found = bundle(heights, q, multiples=False).minimum(np.inf)
+    assert_allclose(found.bound, programme.fun, rtol=1e-8, atol=1e-8)
+    assert (found.multiples == 1.0).all()
+
+
+@pytest.mark.parametrize("seed", quick(range(20), 6))
+def test_minimum_is_that_of_all_multiples(seed: int) -> None:
+    heights, q = random_cuts(seed)
+    expected = minimum(heights, q)
+    found = bundle(heights, q).minimum(expected * (1.0 + 1e-6))
+    assert_allclose(found.bound, expected, rtol=1e-5)
+    assert_allclose(value(heights, q, found.weights), expected, rtol=1e-4)
+    t = found.multiples
+    assert ((t > 0.0) & (t <= 1.0)).all()
+    # The mixture of the multiples' cuts is linear, and as high at its lowest vertex.
+    mixture = found.shares @ (t * heights)[:, None] - found.shares @ (0.5 * (t**2)[:, None] * q)
+    assert_allclose(mixture.min(), found.bound, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", quick(range(20), 6))
+def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
+    heights, q = random_cuts(seed, n_kernels=9)
+    cuts = bundle(heights, q[:, :4])
+    cuts.minimum(np.inf)
+    cuts.widen(q[:, 4:])
+    expected = minimum(heights, q)
+    assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_minimum_of_the_points_after_kernels_came_is_that_of_all(seed: int) -> None:
+    heights, q = random_cuts(seed, n_kernels=9)
+    cuts = bundle(heights, q[:, :4], multiples=False)
+    cuts.minimum(np.inf)
+    cuts.widen(q[:, 4:])
+    expected = bundle(heights, q, multiples=False).minimum(np.inf)
+    assert_allclose(cuts.minimum(np.inf).bound, expected.bound, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
+    heights, q = random_cuts(seed)
+    rng = np.random.default_rng(100 + seed)
+    centre = rng.dirichlet(np.ones(q.shape[1]))
+    lowest = minimum(heights, q)
+    level = lowest + 0.3 * (value(heights, q, centre) - lowest)
+    p = cp.Variable(q.shape[1])
+    inside = [p >= 0, cp.sum(p) == 1, q @ p >= needed(heights, level)]
+    cp.Problem(cp.Minimize(cp.sum_squares(p - centre)), inside).solve(solver="CLARABEL")
+    found = bundle(heights, q).project(centre, level, slack=1e-9 * level)
+    assert found is not None
+    assert value(heights, q, found) <= level * (1.0 + 1e-6)
+    assert_allclose(found, p.value, atol=1e-5)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 1000.0])
+def test_cuts_of_a_machine_lie_below_the_value_of_other_machines(C: float) -> None:
+    rng = np.random.default_rng(int(C))
+    points = rng.standard_normal((6, 30, 2))
+    grams = points @ points.transpose(0, 2, 1) + 0.1 * np.eye(30)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+
+    def machine(p: np.ndarray) -> tuple[float, np.ndarray]:
+        K = np.tensordot(p, grams, axes=1)
+        svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K, y)
+        beta = np.zeros(30)
+        beta[svc.support_] = svc.dual_coef_[0]
+        return float(np.abs(beta).sum() - 0.5 * beta @ K @ beta), beta
+
+    ours = solve_svm(np.tensordot(np.full(6, 1 / 6), grams, axes=1), y, C, tol=1e-8)
+    q = np.einsum("i,mij,j->m", ours.signed, grams, ours.signed)
+    height = float(ours.alpha.sum())
+    for p in rng.dirichlet(np.full(6, 0.3), 20):
+        assert value(np.array([height]), q[None], p) <= machine(p)[0] * (1.0 + 1e-6)
+    [bound] = highest_bounds(np.array([height]), q.max(keepdims=True))
+    assert bound <= min(machine(p)[0] for p in np.eye(6)) * (1.0 + 1e-6)

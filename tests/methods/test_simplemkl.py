@@ -1,0 +1,536 @@
+"""SimpleMKL and the descent by reduced gradients."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC
+
+from mkldist.bank.requests import Combine, Matvec
+from mkldist.core.counters import Counters
+from mkldist.errors import SpecError
+from mkldist.methods.machine_bounds import NO_CUTS, MachineCuts, WeightedMachine, WrapperBounds
+from mkldist.methods.reduced_gradient import (
+    CombinedKernel,
+    LineSearch,
+    QuasiNewton,
+    RestrictedBound,
+    SimplexPath,
+    descend,
+    reference_kernel,
+    steepest_direction,
+)
+from mkldist.methods.registry import METHODS
+from mkldist.methods.simplemkl import SimpleMKLParams
+from mkldist.solvers.grids import expand
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.svm import DualRounding, InnerSvm, SvmSolution, solve_svm
+from mkldist.solvers.working_set import FIRST_KERNELS, WorkingSet
+from tests.methods import instances, plain_bank
+from tests.methods.references.recorded import optimum_of
+from tests.variants import quick
+
+SIMPLEMKL = METHODS["simplemkl"]
+
+
+def run(instance: instances.Instance, **params):
+    """Return the solution and the requests."""
+    seen = []
+    settings = SIMPLEMKL.params(C=instance.C, **params)
+    steps = SIMPLEMKL.solve(plain_bank.problem(instance.grams, instance.y), settings)
+    solution = plain_bank.run(steps, instance.grams, lambda request, _: seen.append(request))
+    return solution, seen
+
+
+@pytest.mark.parametrize("make", [instances.balanced, instances.not_normalised])
+@pytest.mark.parametrize("curvature", [True, False])
+def test_the_first_step_is_along_the_reduced_gradient(make, curvature):
+    instance = make()
+    M, K = len(instance.grams), instance.grams.mean(axis=0)
+    _, seen = run(instance, curvature=curvature, max_iter=2, tol=1e-8)
+    np.testing.assert_allclose(seen[0].weights, 1 / M)
+    svc = SVC(C=instance.C, kernel="precomputed", tol=1e-10).fit(K, instance.y)
+    a = np.zeros(len(K))
+    a[svc.support_] = svc.dual_coef_[0]
+    gradient = -0.5 * np.einsum("i,mij,j->m", a, instance.grams, a)
+    D = gradient[0] - gradient  # all weights are equal, so the first is the largest
+    D[0] = -D[1:].sum()
+    if not curvature:  # the plain algorithm asks for the weights where the first kernel vanishes
+        D *= 1 / M / -D.min()
+    asked = seen[2].weights if curvature else seen[2].weights - 1 / M
+    np.testing.assert_allclose(asked, D, rtol=1e-3, atol=1e-3 * np.abs(D).max())
+
+
+def test_plain_descent_lowers_the_value_at_every_iteration_and_needs_no_products():
+    instance = instances.more_kernels_than_points()
+    solution, seen = run(instance, curvature=False, max_iter=30, tol=1e-8, trace=True)
+    assert (np.diff(solution.trace["objective"]) < 0).all()
+    assert not any(isinstance(request, Matvec) for request in seen)
+    weights = [r.weights for r in seen if isinstance(r, Combine)]
+    assert all(d.min() >= 0 for d in weights)
+    assert all(d.sum() == pytest.approx(1.0, abs=1e-12) for d in weights)
+
+
+def test_plain_descent_drops_a_kernel_for_every_machine_while_the_value_falls():
+    instance = instances.more_kernels_than_points()
+    _, seen = run(instance, curvature=False, max_iter=1, tol=1e-8)
+    first = [r.weights for r in seen if isinstance(r, Combine)]
+    dropped = [int((d == 0).sum()) for d in first]
+    assert dropped == list(range(len(first)))
+    assert len(first) > 2
+
+
+def test_curvature_saves_iterations():
+    instance = instances.more_kernels_than_points()
+    plain, _ = run(instance, curvature=False, tol=1e-4)
+    scaled, _ = run(instance, tol=1e-4)
+    assert plain.converged
+    assert 2 * scaled.counters.outer_iterations < plain.counters.outer_iterations
+    assert scaled.objective == pytest.approx(plain.objective, rel=2e-4)
+
+
+def test_golden_section_takes_a_kink_at_which_slopes_stall():
+    instance = instances.ill_conditioned()
+    by_slope, _ = run(instance, curvature=False, tol=1e-4)
+    by_value, _ = run(instance, curvature=False, tol=1e-4, line_search="golden-section")
+    assert not by_slope.converged
+    assert by_value.converged
+    assert by_value.objective == pytest.approx(
+        optimum_of("simplemkl", instances.ill_conditioned), rel=1e-4
+    )
+
+
+def test_golden_section_is_of_the_plain_algorithm():
+    grid = {"C": 1.0, "line_search": "golden-section"}
+    with pytest.raises(SpecError, match="curvature = false"):
+        expand(SIMPLEMKL, "methods.simplemkl", grid, None)
+
+
+SEEDS = (12, 14, 19, 51, 63, 81, 95, 98, 104, 117, 170, 185, 213, 251, 286, 293)
+
+
+def low_rank(rng: np.random.Generator, y: np.ndarray) -> np.ndarray:
+    """Return a kernel of few directions, often along points or labels."""
+    n, x = len(y), rng.normal(size=len(y))
+    match rng.integers(0, 6):
+        case 0:
+            return np.outer(y, y)
+        case 1:
+            return np.diag(rng.random(n) < 0.3).astype(float)
+        case 2:
+            return np.ones((n, n))
+        case 3:
+            return np.eye(n)
+        case 4:
+            return np.outer(np.round(x), np.round(x))
+        case _:
+            return np.outer(x, x)
+
+
+def instance(seed: int) -> tuple[np.ndarray, np.ndarray, float]:
+    rng = np.random.default_rng(seed)
+    n, n_kernels = rng.integers(3, 20), rng.integers(3, 30)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0)
+    grams = np.array([low_rank(rng, y) for _ in range(n_kernels)])
+    traces = np.trace(grams, axis1=1, axis2=2)
+    scale = 10.0 ** rng.uniform(-1, 1, size=n_kernels)
+    return grams * (scale / np.where(traces > 0, traces, 1.0))[:, None, None], y, 30.0
+
+
+def solve(name: str, seed: int):
+    grams, y, C = instance(seed)
+    method = METHODS[name]
+    steps = method.solve(plain_bank.problem(grams, y), method.params(C=C, tol=1e-4))
+    return plain_bank.run(steps, grams)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_descent_goes_on_from_kinks(seed):
+    descent, cuts = solve("simplemkl", seed), solve("silp", seed)
+    assert descent.stop_reason is cuts.stop_reason is StopReason.CONVERGED
+    assert descent.objective == pytest.approx(cuts.objective, rel=2e-4)
+    assert descent.dual_objective <= cuts.objective * (1 + 1e-9)
+
+
+def weights_and_gradient(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights in the simplex, some of them zero, and any gradient."""
+    rng = np.random.default_rng(seed)
+    d = rng.dirichlet(np.ones(8)) * (rng.random(8) < 0.7)
+    d[seed % 8] += 0.1
+    return d / d.sum(), rng.normal(size=8)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steepest_direction_is_the_papers(seed):
+    d, gradient = weights_and_gradient(seed)
+    mu = reference_kernel(d, None)
+    assert d[mu] == d.max()
+    expected = np.zeros(8)
+    for m in range(8):  # the three cases of (12)
+        if m != mu and not (d[m] == 0 and gradient[m] - gradient[mu] > 0):
+            expected[m] = gradient[mu] - gradient[m]
+    expected[mu] = sum(gradient[m] - gradient[mu] for m in range(8) if m != mu and expected[m])
+    direction = steepest_direction(d, gradient, mu)
+    np.testing.assert_allclose(direction, expected, atol=1e-12)
+    assert direction @ gradient < 0
+
+
+def test_the_reference_stays_until_its_weight_is_below_half_the_largest():
+    assert reference_kernel(np.array([0.3, 0.5, 0.2]), 0) == 0
+    assert reference_kernel(np.array([0.2, 0.5, 0.3]), 0) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_scaled_directions_descend_within_the_simplex_and_beat_steepest_ones(seed):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(8, 8)) * 10.0 ** rng.uniform(-2, 0, size=8)
+    H, centre = A.T @ A, rng.dirichlet(np.ones(8))
+
+    def value(d: np.ndarray) -> float:
+        return 0.5 * float((d - centre) @ H @ (d - centre))
+
+    left = {}
+    for scaled in (True, False):
+        quasi_newton, d = QuasiNewton(), np.full(8, 1 / 8)
+        mu = 0
+        for _ in range(30):
+            gradient = H @ (d - centre)
+            D = steepest_direction(d, gradient, mu)
+            if scaled:
+                D = quasi_newton.path(d, gradient, mu).direction(0)
+            assert D.sum() == pytest.approx(0.0, abs=1e-12 * np.abs(D).max())
+            assert (D[d <= 0] >= 0).all()
+            assert D @ gradient <= 0
+            if not D @ gradient < 0:
+                break
+            shrinking = D < 0
+            reach = (d[shrinking] / -D[shrinking]).min()
+            d = np.maximum(d + min(-(D @ gradient) / (D @ H @ D), reach) * D, 0.0)
+        left[scaled] = value(d)
+    assert left[True] <= left[False]
+
+
+def walked(d: np.ndarray, D: np.ndarray, reference: int) -> list[tuple[float, np.ndarray]]:
+    """Return steps and weights at the knots, one kernel after the other as in the paper."""
+    d, D, step = d.copy(), D.copy(), 0.0
+    places = [(step, d.copy())]
+    while (D < 0).any():
+        shrinking = np.flatnonzero(D < 0)
+        nu = shrinking[np.argmin(d[shrinking] / -D[shrinking])]
+        reach = d[nu] / -D[nu]
+        d, step = d + reach * D, step + reach
+        d[nu] = 0.0
+        places.append((step, d.copy()))
+        if nu == reference:
+            break
+        D[nu] = D[reference] = 0.0
+        D[reference] = -D.sum()
+    return places
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_knots_and_weights_are_those_of_steps_from_knot_to_knot(seed):
+    rng = np.random.default_rng(seed)
+    size = rng.integers(2, 12)
+    d, D = rng.dirichlet(np.ones(size)), rng.normal(size=size)
+    zero = rng.random(size) < 0.2
+    zero[reference := int(d.argmax())] = False
+    d = np.where(zero, 0.0, d) / d[~zero].sum()
+    D = np.where(zero, np.abs(D), D)
+    if seed % 3 == 0:
+        D = np.where(zero, 0.0, -np.abs(D))  # all but the reference leave
+    D[reference] = 0.0
+    D[reference] = -D.sum()
+    path, places = SimplexPath(d, D, reference), walked(d, D, reference)
+    np.testing.assert_allclose(path.knots, [step for step, _ in places], rtol=1e-9)
+    for knot, (_, weights) in enumerate(places):
+        np.testing.assert_allclose(path.weights(knot), weights, atol=1e-12)
+        assert path.weights(knot).min() >= 0.0
+        if knot + 1 < len(places):
+            following = path.knots[knot + 1] - path.knots[knot]
+            moved = weights + following * path.direction(knot)
+            np.testing.assert_allclose(moved, places[knot + 1][1], atol=1e-12)
+    assert not path.direction(len(places) - 1).any()
+
+
+def noisy_bank(n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
+    """One kernel of the labels' cause and many of noise, which all leave along one direction."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(30, n_kernels))
+    y = np.where(x[:, 0] > 0, 1.0, -1.0)
+    grams = np.exp(-((x[:, None] - x[None]) ** 2) / 2).transpose(2, 0, 1)
+    grams[0] = np.outer(y, y) + 0.1 * grams[0]
+    return np.ascontiguousarray(grams), y
+
+
+@pytest.mark.parametrize("n_kernels", [4, 64, 512])
+def test_kernels_that_leave_together_cost_few_machines(n_kernels):
+    grams, y = noisy_bank(n_kernels)
+    d = np.full(n_kernels, 1.0 / n_kernels)
+    solved: list[float] = []
+
+    def machine(kernel: CombinedKernel):
+        svm = solve_svm(kernel.matrix, y, 10.0, tol=1e-6)
+        solved.append(svm.objective)
+        return svm
+
+    kernel = CombinedKernel(np.einsum("m,mij->ij", d, grams), 0.0)
+    svm = machine(kernel)
+    q = np.einsum("i,mij,j->m", svm.signed, grams, svm.signed)
+    D = 0.5 * (q - q[0])
+    D[0] = -D[1:].sum()
+    kernels = WorkingSet(n_kernels, everything=True)
+    lines = LineSearch(machine, kernels, np.zeros(n_kernels), lambda: False)
+    steps = lines.search(SimplexPath(d, D, 0), kernel, svm)
+    moved = plain_bank.run(steps, grams)
+    left = int((moved == 0.0).sum())
+    assert left > 0.5 * n_kernels
+    assert len(solved) <= 2 * math.log2(left) + 10
+    assert solve_svm(np.einsum("m,mij->ij", moved, grams), y, 10.0).objective < 0.9 * solved[0]
+
+
+def test_a_kernel_that_grows_by_next_to_nothing_ends_no_path_at_infinity():
+    d, D = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.0, 5e-324])
+    path = SimplexPath(d, D, 0)
+    assert np.isfinite(path.knots).all()
+    for knot in range(len(path.knots)):
+        assert path.weights(knot).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", quick(range(300), 100))
+def test_weights_stay_on_the_simplex_along_directions_of_unlike_scales(seed):
+    rng = np.random.default_rng(seed)
+    size = rng.integers(2, 12)
+    d = rng.dirichlet(np.ones(size)) * (rng.random(size) < 0.7)
+    d[reference := int(d.argmax())] += 0.1
+    d /= d.sum()
+    D = rng.normal(size=size) * 10.0 ** rng.uniform(-10.0, 20.0, size)
+    D[(d == 0.0) & (D < 0.0)] = 0.0
+    D[reference] = 0.0
+    D[reference] = -D.sum()
+    path = SimplexPath(d, D, reference)
+    for knot in range(len(path.knots)):
+        weights = path.weights(knot)
+        assert weights.min() >= 0.0
+        assert weights.sum() == pytest.approx(1.0, abs=1e-14)
+
+
+M, N, TOL = 90, 12, 0.01
+
+
+RNG = np.random.default_rng(0)
+
+
+Y = np.where(np.arange(N) % 3 == 0, 1.0, -1.0)
+
+
+HALVES = RNG.normal(size=(M, N, 3))
+
+
+GRAMS = HALVES @ HALVES.transpose(0, 2, 1)
+
+
+RIDGES = RNG.uniform(0.0, 0.5, size=M)
+
+
+RIDGED = GRAMS + RIDGES[:, None, None] * np.eye(N)
+
+
+def forms(alpha: np.ndarray) -> np.ndarray:
+    return np.einsum("i,mij,j->m", alpha * Y, RIDGED, alpha * Y)
+
+
+def machine(seed: int) -> SvmSolution:
+    """Any dual point, with rounding that can be seen."""
+    rng = np.random.default_rng(seed)
+    alpha = 0.01 * rng.uniform(size=N) * (rng.random(N) < 0.3)
+    rounding = DualRounding(of_form=1e-3, of_sums=1e-4)
+    return SvmSolution(alpha, alpha * Y, 0.0, 1.0, 0.0, 0, 0, rounding)
+
+
+def begun(everything: bool = False) -> tuple[RestrictedBound, WorkingSet, WrapperBounds]:
+    problem, kernels = plain_bank.problem(GRAMS, Y), WorkingSet(M, everything=everything)
+    bounds = WrapperBounds(problem, SimpleMKLParams(C=1.0), Counters())
+    restricted = RestrictedBound(Y, TOL, kernels, RIDGES, bounds)
+    plain_bank.run(restricted.first_kernels(), GRAMS)
+    return restricted, kernels, bounds
+
+
+def improved(restricted: RestrictedBound, kernels: WorkingSet, svm: SvmSolution) -> np.ndarray:
+    q = plain_bank.run(kernels.quadratic(svm.signed), GRAMS)
+    largest = restricted.largest_forms(svm, q)
+    restricted.improve(svm, largest, NO_CUTS)
+    return largest
+
+
+def test_the_first_kernels_have_the_largest_forms_where_classes_weigh_the_same():
+    _, kernels, _ = begun()
+    alpha = np.where(Y > 0, 1.0 / (Y > 0).sum(), 1.0 / (Y < 0).sum())
+    order = np.argsort(-forms(alpha))
+    assert kernels.kernels.tolist() == order[:FIRST_KERNELS].tolist()
+
+
+def test_a_pass_bounds_the_optimum_over_all_kernels_and_takes_those_of_larger_forms():
+    restricted, kernels, bounds = begun()
+    svm = machine(4)  # whose largest form is that of a kernel outside
+    q = improved(restricted, kernels, svm)
+    exact = forms(svm.alpha) + svm.rounding.of_form
+    np.testing.assert_allclose(q, exact[kernels.kernels])
+    assert restricted.lower == pytest.approx(svm.height - 0.5 * q.max())
+    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), 1.0)
+    first = set(kernels.kernels.tolist())
+    of_newcomers = plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS)
+    joined = kernels.kernels[len(first) :]
+    larger = {m for m in range(M) if exact[m] > q.max()} - first
+    assert larger
+    assert set(joined.tolist()) <= larger
+    np.testing.assert_allclose(of_newcomers, exact[joined])
+    assert bounds.lower == pytest.approx(max(0.0, svm.height - 0.5 * exact.max()))
+    assert restricted.lower == bounds.lower  # of the larger set, no more is known
+
+
+def test_cuts_take_the_kernels_that_join():
+    restricted, kernels, bounds = begun()
+    cuts, points = MachineCuts(len(kernels)), [machine(seed) for seed in (4, 5)]
+    for svm in points:
+        cuts.add(svm, improved(restricted, kernels, svm))
+    bounds.improve_upper(WeightedMachine(np.zeros(M), points[-1]), 1.0)
+    plain_bank.run(restricted.visit_all(points[-1], cuts), GRAMS)
+    assert len(kernels) > FIRST_KERNELS
+    for row, svm in zip(cuts.planes.payoff, points, strict=True):
+        exact = svm.height - 0.5 * (forms(svm.alpha) + svm.rounding.of_form)
+        np.testing.assert_allclose(row, exact[kernels.kernels])
+
+
+def test_nothing_joins_within_the_tolerance():
+    restricted, kernels, bounds = begun()
+    svm = machine(3)
+    improved(restricted, kernels, svm)
+    exact = svm.height - 0.5 * (forms(svm.alpha) + svm.rounding.of_form).max()
+    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), exact + 0.5 * TOL * abs(exact))
+    assert not len(plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS))
+    assert len(kernels) == FIRST_KERNELS
+
+
+def test_a_pass_is_due_once_the_gap_of_the_working_set_is_a_share_of_that_of_the_last():
+    restricted, kernels, bounds = begun()
+    svm = machine(1)
+    improved(restricted, kernels, svm)
+    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), 10.0)
+    assert restricted.is_due  # the first is due at once
+    plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS)
+    assert not restricted.is_due
+
+
+def test_of_all_kernels_every_bound_holds_and_no_pass_is_due():
+    restricted, kernels, bounds = begun(everything=True)
+    svm = machine(1)
+    q = improved(restricted, kernels, svm)
+    np.testing.assert_allclose(q, forms(svm.alpha) + svm.rounding.of_form)
+    assert bounds.lower == restricted.lower == pytest.approx(svm.height - 0.5 * q.max())
+    assert not restricted.is_due
+
+
+@pytest.mark.parametrize("name", ["simplemkl", "rmkl"])
+@pytest.mark.parametrize("make", instances.INSTANCES)
+def test_the_fast_descent_and_the_papers_enclose_one_optimum(name, make):
+    instance, method = make(), METHODS[name]
+    plain, fast = (
+        plain_bank.run(
+            method.solve(
+                plain_bank.problem(instance.grams, instance.y),
+                method.params(C=instance.C, tol=0.01, curvature=curvature),
+            ),
+            instance.grams,
+        )
+        for curvature in (False, True)
+    )
+    assert plain.converged
+    assert fast.converged
+    lower = max(plain.dual_objective, fast.dual_objective)
+    assert lower <= min(plain.objective, fast.objective) * (1 + 1e-12)
+
+
+def wide_bank(seed: int, n_kernels: int = 90) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussians of one feature each, of which few tell the classes apart."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, n_kernels))
+    y = np.where(x[:, 0] + 0.7 * x[:, 1] + 0.5 * rng.normal(size=30) > 0, 1.0, -1.0)
+    widths = rng.uniform(0.3, 3.0, size=(n_kernels, 1, 1))
+    distances = (x[:, None] - x[None]).transpose(2, 0, 1) ** 2
+    return np.exp(-distances / (2 * widths**2)) / len(y), y
+
+
+@pytest.mark.parametrize("name", ["simplemkl", "rmkl"])
+@pytest.mark.parametrize(("seed", "C"), [(0, 1.0), (1, 100.0), (2, 1e4)])
+def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes(name, seed, C):
+    (grams, y), method = wide_bank(seed), METHODS[name]
+
+    def solved(acceleration):
+        asked = []
+        params = method.params(C=C, tol=1e-6, acceleration=acceleration)
+        steps = method.solve(plain_bank.problem(grams, y), params)
+        solution = plain_bank.run(steps, grams, lambda request, _: asked.append(request))
+        return solution, sum(getattr(request, "kernels", None) is None for request in asked)
+
+    (plain, of_all), (fast, fewer) = solved("none"), solved("working-set")
+    assert plain.converged
+    assert fast.converged
+    lower = max(plain.dual_objective, fast.dual_objective)
+    assert lower <= min(plain.objective, fast.objective) * (1 + 1e-12)
+    assert of_all >= 2 * plain.counters.outer_iterations
+    assert fewer < of_all / 4
+
+
+def low_rank_bank(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Many kernels of few directions, on which the value has kinks."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(rng.integers(5, 20)) % 2, 1.0, -1.0)
+    grams = np.array([low_rank(rng, y) for _ in range(rng.integers(45, 120))])
+    grams = np.array([np.eye(len(y)) if (np.outer(y, y) == K).all() else K for K in grams])
+    traces = np.trace(grams, axis1=1, axis2=2)
+    scale = 10.0 ** rng.uniform(-1, 1, size=len(grams))
+    return grams * (scale / np.where(traces > 0, traces, 1.0))[:, None, None], y
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kinks_on_a_working_set_are_left_too(seed):
+    grams, y = low_rank_bank(seed)
+    found = {
+        name: plain_bank.run(
+            METHODS[name].solve(
+                plain_bank.problem(grams, y), METHODS[name].params(C=30.0, tol=1e-4)
+            ),
+            grams,
+        )
+        for name in ("simplemkl", "silp")
+    }
+    assert found["simplemkl"].converged
+    assert found["simplemkl"].objective == pytest.approx(found["silp"].objective, rel=2e-4)
+    assert found["simplemkl"].dual_objective <= found["silp"].objective * (1 + 1e-9)
+
+
+def descended(grams: np.ndarray, ridges: np.ndarray, y: np.ndarray) -> WrapperBounds:
+    params, counters = SimpleMKLParams(C=30.0, tol=1e-6), Counters()
+    problem = plain_bank.problem(grams, y)
+    svm_at, bounds = InnerSvm(y, 30.0, 1e-6, counters), WrapperBounds(problem, params, counters)
+
+    def machine(kernel):
+        return svm_at(kernel.matrix + kernel.ridge * np.eye(len(y)))
+
+    stop = plain_bank.run(descend(problem, params, machine, ridges, bounds), grams)
+    assert stop is StopReason.CONVERGED
+    return bounds
+
+
+def test_ridges_are_parts_of_the_kernels():
+    instance = instances.balanced()
+    ridges = np.random.default_rng(0).uniform(0.0, 0.1, len(instance.grams))
+    ridged = instance.grams + ridges[:, None, None] * np.eye(len(instance.y))
+    apart = descended(instance.grams, ridges, instance.y)
+    within = descended(ridged, np.zeros(len(ridges)), instance.y)
+    assert apart.upper == pytest.approx(within.upper, rel=1e-6)
+    assert max(apart.lower, within.lower) <= min(apart.upper, within.upper)
+    assert apart.upper < descended(instance.grams, np.zeros(len(ridges)), instance.y).upper

@@ -1,0 +1,583 @@
+"""SpicyMKL and ElastMKL on solved problems, their working set, pace, states and exact bound."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer
+from sklearn.kernel_ridge import KernelRidge
+
+import mkldist
+from mkldist.bank.view import make_views
+from mkldist.errors import GramError, SpecError
+from mkldist.kernels.families import kernel_list
+from mkldist.methods import block_norm
+from mkldist.methods.block_norm import (
+    HURRY,
+    LEAST_LEFT,
+    MOST_LEFT,
+    POLYHEDRAL_HURRY,
+    BlockNormBounds,
+    Pace,
+    _Bank,
+    dual_value,
+    exact_bound,
+    renewed,
+)
+from mkldist.methods.block_norm_dual import Iterate
+from mkldist.methods.block_norm_losses import Hinge, Logistic
+from mkldist.methods.registry import METHODS
+from mkldist.methods.regularizers import Concave, ElasticNet
+from mkldist.solvers.base import Problem
+from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.progress import StopReason
+from mkldist.spec.banks import BankSpec
+from tests.benchmarks.problems import Points, built
+from tests.methods import instances, plain_bank
+from tests.methods.instances import factors
+from tests.methods.references import conic_value, real_values
+from tests.methods.test_exact_bounds import GRAMS, GROWN, Y, solution_on
+from tests.variants import quick
+
+
+@pytest.mark.parametrize("make", [instances.balanced, instances.unbalanced])
+def test_hinge_and_block1_is_the_problem_of_level(make):
+    instance = make()
+    grams, y, lam = instance.grams, instance.y, 0.05
+    spicy = mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge", tol=1e-9)
+    a, d = spicy.coefficients, spicy.kernel_weights
+    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    # Eq. (6): lam ||f||_1 and (lam~/2) ||f||_1^2 have one minimiser at lam~ = lam / sum ||f_m||.
+    C_svm = norms.sum() / lam
+    level = mkldist.solve("level", grams, y, C=C_svm, tol=1e-9)
+    hinge = spicy.objective - lam * norms.sum()
+    assert level.objective == pytest.approx(C_svm * hinge + 0.5 * norms.sum() ** 2, rel=1e-6)
+    np.testing.assert_allclose(d, level.kernel_weights, atol=1e-3)
+    f_spicy, f_level = (s.decision_function(grams) for s in (spicy, level))
+    np.testing.assert_allclose(f_spicy, f_level, atol=1e-3)
+
+
+@pytest.mark.parametrize("make", [instances.duplicated_kernels, instances.zero_kernel])
+def test_a_tiny_C_is_solved_though_nothing_is_gained_until_the_penalty_is_large(make):
+    instance, lam = make(), 1e-9
+    grams, y = instance.grams, instance.y
+    solution = mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge")
+    assert solution.converged
+    a, d = solution.coefficients, solution.kernel_weights
+    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    margins = y * solution.decision_function(grams)
+    value = np.maximum(0.0, 1.0 - margins).sum() + lam * norms.sum()
+    assert value == pytest.approx(solution.objective, rel=1e-6)
+
+
+def hinge_newton_steps() -> int:
+    """Return the Newton steps that the hinge loss takes on 100 kernels at three values of C."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 100))
+    grams = np.einsum("if,jf->fij", x, x) + np.exp(-np.square(x.T[:, :, None] - x.T[:, None]))
+    grams = grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
+    y = np.where(x[:, :5].sum(axis=1) + rng.normal(size=150) > 0, 1.0, -1.0)
+    found = [
+        mkldist.solve("spicymkl", grams, y, C=1 / lam, loss="hinge") for lam in (0.1, 0.01, 0.001)
+    ]
+    assert all(solution.gap <= 0.01 for solution in found)
+    return sum(solution.counters.newton_steps for solution in found)
+
+
+@pytest.mark.slow
+def test_an_entropy_saves_newton_steps_of_the_hinge_loss(monkeypatch):
+    rounded = hinge_newton_steps()
+    monkeypatch.setattr(block_norm, "COOLING", 0.0)
+    assert rounded < 0.85 * hinge_newton_steps()
+
+
+@pytest.mark.slow
+def test_rules_of_polyhedral_losses_save_newton_steps_of_the_hinge_loss(monkeypatch):
+    own = hinge_newton_steps()
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_SHARE", block_norm.INNER_SHARE)
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_HURRY", block_norm.HURRY)
+    monkeypatch.setattr(block_norm, "POLYHEDRAL_EFFORT", 1.0)
+    monkeypatch.setattr(block_norm, "MOST_LEFT_POLYHEDRAL", MOST_LEFT)
+    assert own < 0.75 * hinge_newton_steps()
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+def test_hinge_and_block_q_is_lp_mkl(method):
+    instance, lam, q = instances.balanced(), 0.05, 1.5
+    grams, y = instance.grams, instance.y
+    block = mkldist.solve(
+        method, grams, y, C=1 / lam, loss="hinge", regularizer="block-q", q=q, tol=1e-9
+    )
+    a = block.coefficients
+    norms = block.kernel_weights * np.sqrt(np.einsum("i,mij,j->m", a, grams, a))
+    length = (norms**q).sum() ** (1 / q)
+    # (lam/q) sum s^q and 1/2 (sum s^q)^(2/q) have parallel gradients; p = q / (2 - q).
+    C_svm = length ** (2 - q) / lam
+    lp = mkldist.solve("lp_mkl", grams, y, C=C_svm, p=q / (2 - q), tol=1e-9)
+    hinge = block.objective - lam / q * (norms**q).sum()
+    assert lp.objective == pytest.approx(C_svm * hinge + 0.5 * length**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+def test_squared_loss_with_uniform_weights_is_kernel_ridge_regression(method):
+    instance, lam = instances.balanced(), 0.3
+    y = real_values(instance)
+    solution = mkldist.solve(
+        method, instance.grams, y, C=1 / lam, loss="squared", regularizer="uniform", tol=1e-10
+    )
+    centring = np.eye(len(y)) - 1 / len(y)
+    K = centring @ instance.grams.sum(axis=0) @ centring
+    ridge = KernelRidge(alpha=lam, kernel="precomputed").fit(K, y - y.mean())
+    expected = ridge.predict(K) + y.mean()
+    np.testing.assert_allclose(solution.decision_function(instance.grams), expected, atol=1e-4)
+
+
+def test_a_regularizer_of_ones_own():
+    # psi(s) = 2 lam (sqrt(1 + s^2) - 1), between the squared norm and the norm.
+    instance, lam = instances.duplicated_kernels(), 0.1
+    y, n = instance.y, len(instance.y)
+    between = Concave(
+        lam,
+        lambda u: 2 * (np.sqrt(1 + u) - 1),
+        lambda u: 1 / np.sqrt(1 + u),
+        lambda u: -0.5 * (1 + u) ** -1.5,
+        largest_of_g=2.0,
+    )
+    solution = mkldist.solve(
+        "spicymkl", instance.grams, y, loss="hinge", regularizer=between, tol=1e-8
+    )
+    roots = factors(instance.grams)
+    w = [cp.Variable(len(root)) for root in roots]
+    b = cp.Variable()
+    f = sum(root.T @ v for root, v in zip(roots, w, strict=True)) + b
+    penalty = sum(2 * lam * (cp.norm(cp.hstack([1, v])) - 1) for v in w)
+    loss = cp.sum(cp.pos(1 - cp.multiply(y, f)))
+    assert solution.stop_reason is StopReason.CONVERGED
+    expected = conic_value(cp.Problem(cp.Minimize(loss + penalty)))
+    assert solution.objective == pytest.approx(expected, rel=1e-6)
+    assert n == len(solution.coefficients)
+
+
+def test_root_as_a_concave_function_is_block1():
+    instance = instances.zero_kernel()
+    root = Concave(0.05, np.sqrt, lambda u: 0.5 / np.sqrt(u), lambda u: -0.25 * u**-1.5, 1.0, 1.0)
+    own = mkldist.solve("spicymkl", instance.grams, instance.y, regularizer=root, tol=1e-8)
+    named = mkldist.solve("spicymkl", instance.grams, instance.y, C=20.0, tol=1e-8)
+    assert own.objective == pytest.approx(named.objective, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("regularizer", ["block1", "elastic-net"])
+def test_scaling_kernels_by_its_square_scales_C(loss, regularizer):
+    instance = instances.balanced()
+    options = {"loss": loss, "regularizer": regularizer, "tol": 1e-9}
+    if regularizer == "elastic-net":
+        options["mix"] = 0.0
+    plain = mkldist.solve("spicymkl", instance.grams, instance.y, C=20.0, **options)
+    scaled = mkldist.solve("spicymkl", 25 * instance.grams, instance.y, C=4.0, **options)
+    assert scaled.objective == pytest.approx(plain.objective, rel=1e-7)
+    np.testing.assert_allclose(scaled.kernel_weights, plain.kernel_weights, atol=1e-4)
+
+
+def test_smooth_losses_take_few_outer_iterations_and_one_pass_each_at_most():
+    instance = instances.more_kernels_than_points()
+    for loss, y in (("logistic", instance.y), ("squared", real_values(instance))):
+        solution = mkldist.solve("elastmkl", instance.grams, y, C=20.0, loss=loss, tol=0.01)
+        assert solution.stop_reason is StopReason.CONVERGED
+        assert solution.counters.outer_iterations <= 4
+        assert solution.counters.passes <= solution.counters.outer_iterations + 1
+
+
+def test_counters_count_what_was_asked_for():
+    instance = instances.more_kernels_than_points()
+    asked = []
+    method = METHODS["spicymkl"]
+    steps = method.solve(
+        plain_bank.problem(instance.grams, instance.y), method.params(C=20.0, tol=1e-6)
+    )
+    solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
+    names = [type(request).__name__ for request in asked]
+    counters = solution.counters
+    passes = [r for r in asked if type(r).__name__ == "Quadratic" and r.kernels is None]
+    radii = [r for r in passes if (r.vectors == 1.0).all()]
+    assert len(passes) == counters.passes
+    assert len(radii) == (solution.extra["screened"] > 0) == 1
+    assert counters.passes + solution.extra["partial_passes"] <= counters.outer_iterations + 2
+    assert names.count("Combine") == counters.combines == counters.newton_steps
+    # Between passes only the kernels of the working set are touched.
+    inside = [r for r in asked if type(r).__name__ == "Matvec" and r.vectors.ndim == 1]
+    assert len({int(m) for r in inside for m in r.kernels}) < len(instance.grams)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("tol", [1e-2, 1e-7])
+def test_the_working_set_leaves_the_optimum_where_it_is(loss, tol):
+    rng = np.random.default_rng(7)
+    factors = rng.normal(size=(150, 40, 6))
+    grams = factors @ factors.transpose(0, 2, 1)
+    y = np.where(factors[3, :, 0] + 0.3 * rng.normal(size=40) > 0, 1.0, -1.0)
+    options = {"C": 2.0, "loss": loss, "tol": tol}
+    plain = mkldist.solve("spicymkl", grams, y, acceleration="none", **options)
+    fast = mkldist.solve("spicymkl", grams, y, **options)
+    assert plain.stop_reason is fast.stop_reason is StopReason.CONVERGED
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    assert fast.objective == pytest.approx(plain.objective, rel=2 * tol)
+    assert plain.counters.passes > plain.counters.outer_iterations + 1  # line searches too
+    assert fast.counters.passes < plain.counters.passes / 2
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"regularizer": "block1"}, "block1, whose dual is not smooth; expected elastic-net"),
+        ({"mix": 0.0}, "elastic-net with mix = 0, whose dual is not smooth"),
+        ({"regularizer": "block2"}, 'found "block2"; expected one of "block1"'),
+        ({"loss": "huber"}, 'found "huber"; expected one of "logistic"'),
+        ({"q": 2.5}, "at most 2"),
+    ],
+)
+def test_what_cannot_work_is_refused_by_name(params, message):
+    instance = instances.balanced()
+    with pytest.raises(SpecError, match=message):
+        mkldist.solve("elastmkl", instance.grams, instance.y, **params)
+
+
+def test_losses_of_classes_refuse_real_values():
+    instance = instances.balanced()
+    with pytest.raises(GramError, match="both classes"):
+        mkldist.solve("spicymkl", instance.grams, real_values(instance), loss="hinge")
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+@pytest.mark.parametrize("value", [0.0, 3.3, -1e6, 1e-9])
+def test_constant_targets_need_a_bias_only(method, loss, value):
+    grams = instances.balanced().grams
+    options = {"regularizer": "uniform", "tol": 1e-6}
+    solution = mkldist.solve(method, grams, np.full(60, value), loss=loss, **options)
+    assert solution.stop_reason is StopReason.CONVERGED
+    assert solution.objective == solution.dual_objective == 0.0
+    np.testing.assert_array_equal(solution.decision_function(grams), value)
+
+
+@pytest.mark.parametrize("loss", ["squared", "epsilon"])
+def test_targets_far_from_zero_cost_no_digits(loss):
+    instance = instances.balanced()
+    y = real_values(instance)
+    near, far = (
+        mkldist.solve("spicymkl", instance.grams, y + shift, loss=loss, C=1000.0, tol=1e-6)
+        for shift in (0.0, 2.0**30)
+    )
+    assert far.stop_reason is StopReason.CONVERGED
+    assert far.objective == pytest.approx(near.objective, rel=2e-6)
+    assert far.bias - 2.0**30 == pytest.approx(near.bias, abs=1e-3)
+
+
+@pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_who_stops_early_has_a_lower_bound_all_the_same(method, max_iter):
+    instance = instances.balanced()
+    words = {"C": 20.0, "loss": "hinge", "regularizer": "elastic-net", "tol": 1e-9}
+    expected = mkldist.solve(method, instance.grams, instance.y, **words).objective
+    with pytest.warns(mkldist.errors.ConvergenceWarning):
+        early = mkldist.solve(method, instance.grams, instance.y, max_iter=max_iter, **words)
+    assert early.stop_reason is StopReason.MAX_ITER
+    assert (
+        0.5 * expected
+        < early.dual_objective
+        <= expected * (1 + 1e-9)
+        <= early.objective * (1 + 2e-9)
+    )
+
+
+def least_linear_loss(A, y, lam):
+    """Return the least logistic loss of ``A w + b`` plus ``lam ||w||``, by a search over both."""
+
+    def value(z):
+        return np.logaddexp(0.0, -y * (A @ z[:-1] + z[-1])).sum() + lam * np.linalg.norm(z[:-1])
+
+    def gradient(z):
+        slopes = -y * scipy.special.expit(-y * (A @ z[:-1] + z[-1]))
+        return np.append(A.T @ slopes + lam * z[:-1] / np.linalg.norm(z[:-1]), slopes.sum())
+
+    found = scipy.optimize.minimize(
+        value, np.ones(A.shape[1] + 1), jac=gradient, method="BFGS", options={"gtol": 1e-12}
+    )
+    assert np.abs(gradient(found.x)).max() < 1e-6  # the value is that exact to the square of it
+    return found.fun
+
+
+@pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
+@pytest.mark.parametrize("lam", quick([1e-2, 1e-8, 1e-4, 1e-6], 2))
+@pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
+def test_bounds_enclose_the_optimum_where_norms_are_rounding_errors(lam, acceleration):
+    # rho is of size one with ||rho||_K <= lam: next to the null space of a kernel of rank 4.
+    A = np.random.default_rng(3).integers(-3, 4, (12, 4)).astype(float)
+    y = np.where(np.arange(12) % 2, 1.0, -1.0)
+    options = {"tol": 1e-9, "acceleration": acceleration}
+    solution = mkldist.solve("spicymkl", (A @ A.T)[None], y, C=1 / lam, **options)
+    optimum = least_linear_loss(A, y, lam)
+    assert solution.dual_objective <= optimum * (1 + 1e-12)
+    assert solution.objective >= optimum * (1 - 1e-12)
+    assert solution.converged == (solution.gap <= 1e-9)
+    assert solution.counters.outer_iterations < 100  # it knows when to stop
+
+
+@pytest.mark.parametrize("loss", ["epsilon", "squared"])
+@pytest.mark.parametrize("lam", [1e-6, 1e-8, 1e-10])
+def test_weak_penalties_leave_no_rounding_of_large_dual_points(loss, lam):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5, 2)), rng.normal(size=5)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1))  # of condition number 11
+    words = {"loss": loss, "regularizer": "uniform", "tol": 1e-3}
+    if loss == "epsilon":
+        words["epsilon"] = 0.0
+    found = mkldist.solve("elastmkl", K[None], y, C=1 / lam, **words)
+    assert found.stop_reason == StopReason.CONVERGED
+    a = found.coefficients
+    r = y - K @ a - found.bias  # of the size of lam
+    value = np.abs(r).sum() if loss == "epsilon" else 0.5 * r @ r
+    assert value + 0.5 * lam * a @ K @ a == pytest.approx(found.objective, rel=1e-4)
+
+
+# (hinge, logistic) at lam = 0.005, 0.05 and 0.5, relative gap 0.01, means of ten splits
+TABLE_4 = {
+    "liver": ((22.6, 20.1), (14.1, 14.5), (6.7, 3.3)),
+    "pima": ((31.5, 21.5), (13.6, 13.9), (7.9, 3.2)),
+    "ionosphere": ((38.0, 24.6), (18.3, 17.1), (7.8, 5.4)),
+    "wpbc": ((24.0, 24.4), (13.2, 14.4), (6.0, 2.0)),
+    "sonar": ((35.2, 27.2), (16.6, 16.8), (7.7, 4.2)),
+}
+
+
+SPREAD = 2.0  # iterations by which a single split may differ from a mean
+
+
+def training_part(x: np.ndarray, y: np.ndarray, n: int) -> Points:
+    part = np.random.default_rng(0).permutation(len(y))[:n]
+    x = x[part][:, x[part].std(axis=0) > 0]
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    names = [f"f{j}" for j in range(x.shape[1])]
+    kernels = kernel_list(BankSpec(family="suzuki2011"), len(names), names, {}, 0)
+    return Points("", x, y[part], kernels)
+
+
+def solve(points: Points, loss: str, lam: float, acceleration: str = "none"):
+    bank = built(points)
+    [view] = make_views(bank, [None], ("trace",))
+    method = METHODS["spicymkl"]
+    problem = Problem(points.y, bank.n_kernels)
+    params = method.params(C=1 / lam, loss=loss, tol=0.01, acceleration=acceleration)
+    return solve_alone(bank, Job("spicymkl", view, problem, method.solve(problem, params)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLE_4)
+def test_outer_iterations_are_no_more_than_published(name, data_dir):
+    if data_dir is None or not (data_dir / f"{name}.csv").is_file():
+        pytest.skip(f"{name}.csv is not in --data-dir")
+    table = np.genfromtxt(data_dir / f"{name}.csv", delimiter=",", skip_header=1)
+    table = table[np.isfinite(table).all(axis=1)]
+    y = np.where(table[:, -1] == table[:, -1].max(), 1.0, -1.0)
+    points = training_part(table[:, :-1], y, int(0.8 * len(y)))
+    for lam, published in zip((0.005, 0.05, 0.5), TABLE_4[name], strict=True):
+        for loss, iterations in zip(("hinge", "logistic"), published, strict=True):
+            solution = solve(points, loss, lam)
+            assert solution.stop_reason is StopReason.CONVERGED
+            assert solution.counters.outer_iterations <= iterations + SPREAD
+            fast = solve(points, loss, lam, acceleration="working-set")
+            assert fast.stop_reason is StopReason.CONVERGED
+            assert fast.counters.passes <= solution.counters.passes + 1
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_bundled_data_take_no_more_than_any_of_the_table(loss):
+    x, target = load_breast_cancer(return_X_y=True)
+    points = training_part(x, np.where(target == 1, -1.0, 1.0), 120)
+    column = ("hinge", "logistic").index(loss)
+    for row, lam in enumerate((0.005, 0.05, 0.5)):
+        solution = solve(points, loss, lam)
+        most = max(published[row][column] for published in TABLE_4.values())
+        assert solution.stop_reason is StopReason.CONVERGED
+        assert solution.counters.outer_iterations <= most + SPREAD
+        assert len(solution.active()) < 60
+
+
+TOL = 1e-6
+
+
+def share_left(n_kernels, n_at_hand, *, screened=0, of=Logistic):
+    """Return the share of a pass's gap at which the next one is due."""
+    y = np.array([1.0, -1.0])
+    loss, psi = of(y), ElasticNet(1.0, 0.0)
+    bank = _Bank(n_kernels, TOL, loss, psi, BlockNormBounds(loss, psi, np.ones(n_kernels)))
+    bank._gap_of_pass = 1.0
+    bank.candidates.may_be_active[:screened] = False
+    nothing, kernels = np.empty((n_at_hand, 2)), np.arange(n_at_hand)
+    iterate = Iterate(y, y, kernels, nothing, nothing, np.zeros(n_at_hand))
+    return bank.gap_for_pass(iterate)
+
+
+def test_the_dearer_a_pass_the_more_exactly_the_working_set_is_solved_before():
+    shares = [share_left(n, 40) for n in (50, 400, 1000, 3000, 10**6)]
+    assert shares == sorted(shares, reverse=True)
+    assert (shares[0], shares[-1]) == (MOST_LEFT, LEAST_LEFT)
+    assert shares[2] == pytest.approx(0.2)
+
+
+def test_a_polyhedral_loss_has_passes_sooner():
+    for n_kernels in (50, 500, 1000):
+        assert share_left(n_kernels, 40, of=Hinge) > share_left(n_kernels, 40, of=Logistic)
+    assert share_left(10**6, 40, of=Hinge) == LEAST_LEFT
+
+
+def test_a_pass_over_few_kernels_is_cheap_however_many_are_screened():
+    assert share_left(10_000, 40, screened=9_000) == pytest.approx(share_left(1_000, 40))
+
+
+def test_all_kernels_at_hand_are_solved_to_the_tolerance():
+    assert share_left(40, 40) == TOL
+
+
+@pytest.mark.parametrize(
+    ("upper", "steps", "power"),
+    [
+        (1.1, 5, 1),  # a good gain
+        (1.9, 5, 2),  # a small one, easily had
+        (1.9, 30, 1),  # a small one
+        (1.1, 41, 0),  # hard work
+    ],
+)
+def test_the_penalty_grows_by_gain_and_effort(upper, steps, power):
+    rules = Pace(1e-6, 1.0)
+    rules.judge(2.0, 1.0, 10)  # the gap is 1/2
+    rules.judge(upper, 1.0, 10 + steps)
+    assert rules.grown(3.0, 2.0, 1e-9) == 3.0 * 2.0**power
+
+
+def test_a_polyhedral_loss_is_minimised_more_exactly_with_a_penalty_that_grows_less():
+    smooth, polyhedral = Pace(1e-6, 1.0), Pace(1e-6, 1.0, polyhedral=True)
+    assert polyhedral.accuracy(0.5, 2.0) < smooth.accuracy(0.5, 2.0)
+    for rules in (smooth, polyhedral):
+        rules.judge(2.0, 1.0, 1)
+        rules.judge(1.9, 1.0, 2)
+    assert 3.0 * 2.0 < polyhedral.grown(3.0, 2.0, 1e-9) < smooth.grown(3.0, 2.0, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "power"),
+    [
+        ([(2.0, 1.0), (1.9, 1.0)], POLYHEDRAL_HURRY),  # a little was gained
+        ([(2.0, 1.0), (2.0, 1.0)], HURRY),  # nothing
+        ([(2.0, 0.05), (1.9, 0.05)], HURRY),  # little, far off
+    ],
+)
+def test_the_penalty_of_a_polyhedral_loss_hurries_where_it_is_far_too_small(bounds, power):
+    rules = Pace(1e-6, 1.0, polyhedral=True)
+    for steps, (upper, lower) in enumerate(bounds):
+        rules.judge(upper, lower, steps)
+    assert rules.grown(3.0, 2.0, 1e-9) == pytest.approx(3.0 * 2.0**power)
+
+
+def test_the_penalty_stays_below_what_rounding_allows():
+    rules = Pace(1e-6, 1.0)
+    rules.judge(1.0, 1.0, 1)
+    assert rules.grown(1e9, 2.0, 1.0) == block_norm.GAMMA_LIMIT
+
+
+def test_slow_iterations_make_the_next_minimisations_more_accurate():
+    rules = Pace(1e-6, 1.0)
+    first = rules.accuracy(0.5, 2.0)
+    rules.judge(2.0, 1.0, 1)
+    assert rules.accuracy(0.5, 2.0) == pytest.approx(first)
+    rules.judge(2.0, 1.2, 2)
+    assert rules.accuracy(0.4, 2.0) == pytest.approx(0.1 * 0.4 / 0.5 * first)
+
+
+def test_the_temperature_falls_with_the_gap_and_never_rises():
+    rules = Pace(1e-6, 1.0)
+    assert rules.cooled(2.0, 4.0) == pytest.approx(0.5 * 2.0 / 4.0)
+    rules.judge(2.0, 1.5, 1)  # the gap is 1/4
+    cold = rules.cooled(2.0, 4.0)
+    assert cold == pytest.approx(0.5 * 0.25**1.5 * 2.0 / 4.0)
+    assert rules.cooled(200.0, 4.0) == cold
+    assert rules.cooled(2.0, 0.0) == 0.0
+
+
+def test_twenty_iterations_without_gain_are_a_stall():
+    rules = Pace(1e-6, 1.0)
+    for _ in range(block_norm.PATIENCE):
+        rules.judge(2.0, 1.0, 1)
+        assert not rules.stalled
+    rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
+
+
+def test_a_gap_that_rounding_makes_rise_and_fall_is_a_stall():
+    rules = Pace(1e-6, 1.0)
+    rules.judge(2.0, 1.0, 1)
+    for _ in range(block_norm.PATIENCE // 2):
+        assert not rules.stalled
+        rules.judge(2.0, 0.9, 1)
+        rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
+
+
+def test_slow_gains_that_add_up_are_no_stall():
+    rules = Pace(1e-6, 1.0)
+    for i in range(5 * block_norm.PATIENCE):
+        rules.judge(2.0, 1.0 + 0.001 * i, 1)
+        assert not rules.stalled
+
+
+def test_gains_on_more_kernels_do_not_count_from_those_on_fewer():
+    rules = Pace(1e-6, 1.0)
+    rules.begin_anew()
+    rules.judge(2.0, 1.9, 1)
+    for _ in range(block_norm.PATIENCE):
+        rules.judge(2.0, 1.0, 1)
+        assert not rules.stalled
+    rules.judge(2.0, 1.0, 1)
+    assert rules.stalled
+
+
+@pytest.mark.parametrize("case", ["spicymkl-logistic", "spicymkl-plain", "elastmkl"])
+def test_components_and_bounds_of_block_norms_are_those_of_the_new_kernels(case):
+    old = solution_on(case, grown=False).state
+    state = plain_bank.run(renewed(Problem(Y, len(GROWN)), old), GROWN)
+    before, now = old.iterate, state.iterate
+    own, rho = GROWN[now.kernels], now.rho
+    lengths = np.sqrt(np.einsum("i,mij,j->m", rho, GRAMS[now.kernels], rho))
+    w = before.norms / lengths
+    assert_allclose(now.products, own @ rho)
+    assert_allclose(now.images, w[:, None] * (own @ rho))
+    assert_allclose(now.norms, w * np.sqrt(np.einsum("i,mij,j->m", rho, own, rho)))
+    assert (state.candidates is None) == (case == "spicymkl-plain")
+    if state.candidates is not None:
+        centre = state.candidates.centre
+        norms = np.sqrt(np.einsum("i,mij,j->m", centre, GROWN, centre))
+        assert (state.candidates.bounds >= norms).all()
+        assert_allclose(state.candidates.bounds, norms, rtol=1e-6)
+        assert state.candidates.radii is None  # those of the kernels as they were
+
+
+@pytest.mark.parametrize("regularizer", ["block1", "elastic-net", "block-q"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
+def test_no_multiple_of_the_dual_point_gives_more(loss, regularizer):
+    instance = instances.not_normalised()
+    y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
+    params = METHODS["spicymkl"].params(C=0.5, loss=loss, regularizer=regularizer, tol=1e-6)
+    problem = plain_bank.problem(instance.grams, y)
+    solution = plain_bank.run(METHODS["spicymkl"].solve(problem, params), instance.grams)
+    larger = instance.grams + 0.3 * np.eye(len(y))
+    found = plain_bank.run(exact_bound(problem, params, solution), larger).value
+    losses, psi, rho = params.make_loss(y), params.make_regularizer(), solution.dual_variables
+    norms = np.sqrt(np.einsum("i,mij,j->m", rho, larger, rho))
+    values = [dual_value(losses, psi, t * rho, t * norms).value for t in np.linspace(0, 1, 301)]
+    assert found >= max(values) - 1e-4 * abs(max(values))
+    same = plain_bank.run(exact_bound(problem, params, solution), instance.grams).value
+    assert found < same <= solution.objective
+    assert same >= solution.objective * (1 - 2e-6)
