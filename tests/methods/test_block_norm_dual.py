@@ -13,7 +13,7 @@ from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
 from mkldist.core.counters import Counters
 from mkldist.methods import block_norm_dual as newton_model
-from mkldist.methods.block_norm import BlockNormBounds, BlockNormParams, dual_value, kernel_scale
+from mkldist.methods.block_norm import BlockNormBounds, BlockNormParams, dual_value
 from mkldist.methods.block_norm_dual import (
     DenseModel,
     DualNewton,
@@ -24,7 +24,6 @@ from mkldist.methods.block_norm_dual import (
     ThinHessian,
     ThinModel,
     enlarged,
-    reduced,
 )
 from mkldist.methods.block_norm_losses import (
     EpsilonInsensitive,
@@ -35,7 +34,6 @@ from mkldist.methods.block_norm_losses import (
     Squared,
 )
 from mkldist.methods.regularizers import BlockQ, ElasticNet, block1, uniform
-from mkldist.optim import factored_matrix
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 from tests.methods.references.block_norm import EPSILON, MIX, Q
@@ -88,22 +86,6 @@ def test_gradient_hessian_and_slopes_by_finite_differences(regularizer):
             assert line.slope_at(length) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_a_point_of_a_line_is_the_same_whatever_steps_were_tried():
-    grams, _, phi = example(block1(0.05))
-    point = phi.at(phi.anchor.rho, phi.anchor.products)
-    direction = np.random.default_rng(2).normal(size=len(point.rho)) * 1e-2
-    changes = grams @ direction
-    for tried in ((), (0.3,), (1.0,), (0.3, 1.0)):
-        line = Line(phi, point, direction, changes)
-        for step in tried:
-            line.slope_at(step)
-        found = line.at(0.3)
-        plain = phi.at(point.rho + 0.3 * direction, point.products + 0.3 * changes)
-        assert found.value == plain.value
-        np.testing.assert_array_equal(found.gradient, plain.gradient)
-        np.testing.assert_array_equal(found.curve.multipliers, plain.curve.multipliers)
-
-
 @pytest.mark.parametrize("mix", [0.0, 0.4])
 def test_the_proximal_step_is_the_soft_threshold_of_the_coefficients(mix):
     lam = 0.8 / (1.0 - mix)  # between the dual norms
@@ -117,24 +99,6 @@ def test_the_proximal_step_is_the_soft_threshold_of_the_coefficients(mix):
         kept = max(length - GAMMA * lam * (1 - mix), 0.0) / (length * (1 + GAMMA * lam * mix))
         np.testing.assert_allclose(moved.images[m], kept * K @ v, rtol=1e-9, atol=1e-14)
         assert moved.norms[m] == pytest.approx(kept * length, rel=1e-9)
-
-
-def test_kernels_join_with_no_component_and_leave():
-    instance = instances.balanced()
-    start = Iterate.without_kernels(instance.y.copy())
-    grown = plain_bank.run(enlarged(start, np.array([3, 0])), instance.grams)
-    np.testing.assert_allclose(grown.products, instance.grams[[3, 0]] @ instance.y)
-    assert not grown.images.any()
-    assert not grown.norms.any()
-    left = reduced(replace(grown, norms=np.array([1.0, 2.0])), np.array([False, True]))
-    assert left.kernels.tolist() == [0]
-    assert left.norms.tolist() == [2.0]
-    np.testing.assert_array_equal(left.products, grown.products[1:])
-
-
-@pytest.fixture
-def never_multiplied_out(monkeypatch):
-    monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
 
 
 def hessians(regularizer) -> tuple[FactorBank, InnerPoint, np.ndarray, ThinHessian]:
@@ -160,19 +124,6 @@ def test_the_direction_is_that_of_the_hessian_with_all_entries(monkeypatch, regu
     near = point.gradient + 1e-3 * found.direction
     gain = expected.left_to_gain(near)
     assert found.left_to_gain(near) == pytest.approx(gain, rel=1e-6)
-
-
-@pytest.mark.usefixtures("never_multiplied_out")
-def test_a_rough_solution_descends():
-    _, point, _, thin = hessians(block1(0.05))
-    model = ThinModel.of(thin, point.gradient, bounded=False)
-    assert model.direction @ point.gradient < 0.0
-    assert model.direction.sum() == pytest.approx(0.0, abs=1e-12)
-
-
-def test_a_hessian_of_as_many_columns_as_few_points_is_multiplied_out():
-    _, _, dense, thin = hessians(block1(0.05))
-    assert_allclose(thin, dense, atol=1e-12)
 
 
 def minimised(loss, regularizer, grams, damping, counters):
@@ -239,38 +190,12 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
         assert bounds.upper >= optimum * (1 - 1e-7)
 
 
-def test_the_weights_of_an_iterate_are_its_own_though_another_is_better():
-    instance, rng = instances.balanced(), np.random.default_rng(0)
-    params = BlockNormParams(C=20.0, loss="logistic")
-    loss, psi = params.make_loss(instance.y), params.make_regularizer()
-    bounds = BlockNormBounds(loss, psi, np.einsum("mii->m", instance.grams))
-    rho = loss.feasible(rng.normal(size=len(instance.y)))
-    everyone = np.arange(len(instance.grams))
-    iterate = plain_bank.run(enlarged(Iterate.without_kernels(rho), everyone), instance.grams)
-    lengths = np.sqrt(np.einsum("i,mij,j->m", rho, instance.grams, rho))
-    values, weights = [], []
-    for norms in (1e-3 * lengths, 100.0 * rng.uniform(1.0, 2.0, len(everyone))):
-        bounds.take_primal(replace(iterate, norms=norms))
-        values.append(bounds.own.objective)
-        weights.append(norms / lengths / (norms / lengths).sum())
-    assert values[1] > values[0] == bounds.upper
-    np.testing.assert_allclose(bounds.best.kernel_weights, weights[0], rtol=1e-9)
-    np.testing.assert_allclose(bounds.at.kernel_weights, weights[1], rtol=1e-9)
-
-
 def test_points_beyond_the_largest_slope_are_scaled_down_to_it():
     y = np.array([1.0, -1.0])
     found = dual_value(Logistic(y), block1(0.5), np.array([0.4, -0.4]), np.array([0.2, 2.0]))
     assert found.scale == 0.25
     # -h of t = 0.1 twice; psi* is zero up to lam.
     assert found.value == pytest.approx(-2 * (0.1 * np.log(0.1) + 0.9 * np.log(0.9)))
-
-
-def test_kernel_scale_is_the_largest_rayleigh_quotient():
-    grams, rho = np.array([np.eye(2), [[2.0, 1.0], [1.0, 2.0]]]), np.array([3.0, 3.0])
-    norms = np.sqrt(np.einsum("i,mij,j->m", rho, grams, rho))
-    assert kernel_scale(rho, norms) == pytest.approx(3.0)
-    assert kernel_scale(np.zeros(2), np.zeros(2)) == 1.0
 
 
 CLASSES = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 1.0])

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import DualCuts, highest_bounds
-from mkldist.methods.level import PATIENCE, SHARPEN_AFTER, Standstill
+from mkldist.methods.level import PATIENCE
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import InnerSvm, solve_svm
@@ -225,28 +225,6 @@ def machine(monkeypatch):
     return found
 
 
-def test_bounds_that_narrow_never_stand_still(machine):
-    standstill = Standstill(machine)
-    assert not any(standstill.after(0.99**i) for i in range(5 * PATIENCE))
-    assert machine.times_sharpened == 0
-
-
-def test_machines_are_sharpened_once_before_the_end(machine):
-    standstill = Standstill(machine)
-    ended = [standstill.after(1.0) for _ in range(PATIENCE + 1)]
-    assert ended == [False] * PATIENCE + [True]
-    assert machine.times_sharpened == 1
-
-
-def test_progress_and_kernels_that_join_begin_a_new_count(machine):
-    for width in (0.5, 2.0):
-        standstill = Standstill(machine)
-        for _ in range(PATIENCE):
-            standstill.after(1.0)
-        assert not standstill.after(width)
-        assert not any(standstill.after(width) for _ in range(SHARPEN_AFTER))
-
-
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
 def test_level_says_that_rounding_allows_no_more(acceleration):
     rng = np.random.default_rng(0)
@@ -305,23 +283,6 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
     return high
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_minimum_without_multiples_is_that_of_the_points_themselves(seed: int) -> None:
-    heights, q = random_cuts(seed)
-    n_cuts, n_kernels = q.shape
-    programme = linprog(
-        np.r_[np.zeros(n_kernels), 1.0],
-        A_ub=np.column_stack([heights[:, None] - 0.5 * q, -np.ones(n_cuts)]),
-        b_ub=np.zeros(n_cuts),
-        A_eq=np.r_[np.ones(n_kernels), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * n_kernels + [(None, None)],
-    )
-    found = bundle(heights, q, multiples=False).minimum(np.inf)
-    assert_allclose(found.bound, programme.fun, rtol=1e-8, atol=1e-8)
-    assert (found.multiples == 1.0).all()
-
-
 @pytest.mark.parametrize("seed", quick(range(20), 6))
 def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     heights, q = random_cuts(seed)
@@ -344,16 +305,6 @@ def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     cuts.widen(q[:, 4:])
     expected = minimum(heights, q)
     assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_minimum_of_the_points_after_kernels_came_is_that_of_all(seed: int) -> None:
-    heights, q = random_cuts(seed, n_kernels=9)
-    cuts = bundle(heights, q[:, :4], multiples=False)
-    cuts.minimum(np.inf)
-    cuts.widen(q[:, 4:])
-    expected = bundle(heights, q, multiples=False).minimum(np.inf)
-    assert_allclose(cuts.minimum(np.inf).bound, expected.bound, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(10))

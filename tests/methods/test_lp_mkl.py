@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mkldist.methods.lp_mkl import dual_norm, normalised, updated
+from mkldist.methods.lp_mkl import normalised, updated
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.log_weights import Anderson
 from mkldist.solvers.svm import solve_svm
@@ -42,13 +42,6 @@ def test_kernels_of_no_use_leave_and_may_return():
     moved = np.exp(updated(log_d, np.array([1.0, 0.0, 0.5]), 2.0))
     assert moved[1] == 0.0
     assert moved[2] > 0.0
-
-
-@pytest.mark.parametrize("p", [1.01, 1.5, 2.0, 10.0])
-def test_dual_norm_is_that_of_the_conjugate_exponent(p):
-    q = np.random.default_rng(1).uniform(0, 3, 6)
-    assert dual_norm(q, p) == pytest.approx(np.linalg.norm(q, ord=p / (p - 1)))
-    assert dual_norm(np.zeros(3), p) == 0.0
 
 
 @pytest.mark.parametrize("p", [1.05, 2.0])

@@ -11,12 +11,11 @@ from sklearn.svm import SVC
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
-from mkldist.methods.machine_bounds import NO_CUTS, MachineCuts, WeightedMachine, WrapperBounds
+from mkldist.methods.machine_bounds import WrapperBounds
 from mkldist.methods.reduced_gradient import (
     CombinedKernel,
     LineSearch,
     QuasiNewton,
-    RestrictedBound,
     SimplexPath,
     descend,
     reference_kernel,
@@ -27,7 +26,7 @@ from mkldist.methods.simplemkl import SimpleMKLParams
 from mkldist.solvers.grids import expand
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import DualRounding, InnerSvm, SvmSolution, solve_svm
-from mkldist.solvers.working_set import FIRST_KERNELS, WorkingSet
+from mkldist.solvers.working_set import WorkingSet
 from tests.methods import instances, plain_bank
 from tests.methods.references.recorded import optimum_of
 from tests.variants import quick
@@ -177,11 +176,6 @@ def test_steepest_direction_is_the_papers(seed):
     assert direction @ gradient < 0
 
 
-def test_the_reference_stays_until_its_weight_is_below_half_the_largest():
-    assert reference_kernel(np.array([0.3, 0.5, 0.2]), 0) == 0
-    assert reference_kernel(np.array([0.2, 0.5, 0.3]), 0) == 1
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_scaled_directions_descend_within_the_simplex_and_beat_steepest_ones(seed):
     rng = np.random.default_rng(seed)
@@ -210,49 +204,6 @@ def test_scaled_directions_descend_within_the_simplex_and_beat_steepest_ones(see
             d = np.maximum(d + min(-(D @ gradient) / (D @ H @ D), reach) * D, 0.0)
         left[scaled] = value(d)
     assert left[True] <= left[False]
-
-
-def walked(d: np.ndarray, D: np.ndarray, reference: int) -> list[tuple[float, np.ndarray]]:
-    """Return steps and weights at the knots, one kernel after the other as in the paper."""
-    d, D, step = d.copy(), D.copy(), 0.0
-    places = [(step, d.copy())]
-    while (D < 0).any():
-        shrinking = np.flatnonzero(D < 0)
-        nu = shrinking[np.argmin(d[shrinking] / -D[shrinking])]
-        reach = d[nu] / -D[nu]
-        d, step = d + reach * D, step + reach
-        d[nu] = 0.0
-        places.append((step, d.copy()))
-        if nu == reference:
-            break
-        D[nu] = D[reference] = 0.0
-        D[reference] = -D.sum()
-    return places
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_knots_and_weights_are_those_of_steps_from_knot_to_knot(seed):
-    rng = np.random.default_rng(seed)
-    size = rng.integers(2, 12)
-    d, D = rng.dirichlet(np.ones(size)), rng.normal(size=size)
-    zero = rng.random(size) < 0.2
-    zero[reference := int(d.argmax())] = False
-    d = np.where(zero, 0.0, d) / d[~zero].sum()
-    D = np.where(zero, np.abs(D), D)
-    if seed % 3 == 0:
-        D = np.where(zero, 0.0, -np.abs(D))  # all but the reference leave
-    D[reference] = 0.0
-    D[reference] = -D.sum()
-    path, places = SimplexPath(d, D, reference), walked(d, D, reference)
-    np.testing.assert_allclose(path.knots, [step for step, _ in places], rtol=1e-9)
-    for knot, (_, weights) in enumerate(places):
-        np.testing.assert_allclose(path.weights(knot), weights, atol=1e-12)
-        assert path.weights(knot).min() >= 0.0
-        if knot + 1 < len(places):
-            following = path.knots[knot + 1] - path.knots[knot]
-            moved = weights + following * path.direction(knot)
-            np.testing.assert_allclose(moved, places[knot + 1][1], atol=1e-12)
-    assert not path.direction(len(places) - 1).any()
 
 
 def noisy_bank(n_kernels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -291,14 +242,6 @@ def test_kernels_that_leave_together_cost_few_machines(n_kernels):
     assert solve_svm(np.einsum("m,mij->ij", moved, grams), y, 10.0).objective < 0.9 * solved[0]
 
 
-def test_a_kernel_that_grows_by_next_to_nothing_ends_no_path_at_infinity():
-    d, D = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.0, 5e-324])
-    path = SimplexPath(d, D, 0)
-    assert np.isfinite(path.knots).all()
-    for knot in range(len(path.knots)):
-        assert path.weights(knot).sum() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("seed", quick(range(300), 100))
 def test_weights_stay_on_the_simplex_along_directions_of_unlike_scales(seed):
     rng = np.random.default_rng(seed)
@@ -320,26 +263,7 @@ def test_weights_stay_on_the_simplex_along_directions_of_unlike_scales(seed):
 M, N, TOL = 90, 12, 0.01
 
 
-RNG = np.random.default_rng(0)
-
-
 Y = np.where(np.arange(N) % 3 == 0, 1.0, -1.0)
-
-
-HALVES = RNG.normal(size=(M, N, 3))
-
-
-GRAMS = HALVES @ HALVES.transpose(0, 2, 1)
-
-
-RIDGES = RNG.uniform(0.0, 0.5, size=M)
-
-
-RIDGED = GRAMS + RIDGES[:, None, None] * np.eye(N)
-
-
-def forms(alpha: np.ndarray) -> np.ndarray:
-    return np.einsum("i,mij,j->m", alpha * Y, RIDGED, alpha * Y)
 
 
 def machine(seed: int) -> SvmSolution:
@@ -348,89 +272,6 @@ def machine(seed: int) -> SvmSolution:
     alpha = 0.01 * rng.uniform(size=N) * (rng.random(N) < 0.3)
     rounding = DualRounding(of_form=1e-3, of_sums=1e-4)
     return SvmSolution(alpha, alpha * Y, 0.0, 1.0, 0.0, 0, 0, rounding)
-
-
-def begun(everything: bool = False) -> tuple[RestrictedBound, WorkingSet, WrapperBounds]:
-    problem, kernels = plain_bank.problem(GRAMS, Y), WorkingSet(M, everything=everything)
-    bounds = WrapperBounds(problem, SimpleMKLParams(C=1.0), Counters())
-    restricted = RestrictedBound(Y, TOL, kernels, RIDGES, bounds)
-    plain_bank.run(restricted.first_kernels(), GRAMS)
-    return restricted, kernels, bounds
-
-
-def improved(restricted: RestrictedBound, kernels: WorkingSet, svm: SvmSolution) -> np.ndarray:
-    q = plain_bank.run(kernels.quadratic(svm.signed), GRAMS)
-    largest = restricted.largest_forms(svm, q)
-    restricted.improve(svm, largest, NO_CUTS)
-    return largest
-
-
-def test_the_first_kernels_have_the_largest_forms_where_classes_weigh_the_same():
-    _, kernels, _ = begun()
-    alpha = np.where(Y > 0, 1.0 / (Y > 0).sum(), 1.0 / (Y < 0).sum())
-    order = np.argsort(-forms(alpha))
-    assert kernels.kernels.tolist() == order[:FIRST_KERNELS].tolist()
-
-
-def test_a_pass_bounds_the_optimum_over_all_kernels_and_takes_those_of_larger_forms():
-    restricted, kernels, bounds = begun()
-    svm = machine(4)  # whose largest form is that of a kernel outside
-    q = improved(restricted, kernels, svm)
-    exact = forms(svm.alpha) + svm.rounding.of_form
-    np.testing.assert_allclose(q, exact[kernels.kernels])
-    assert restricted.lower == pytest.approx(svm.height - 0.5 * q.max())
-    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), 1.0)
-    first = set(kernels.kernels.tolist())
-    of_newcomers = plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS)
-    joined = kernels.kernels[len(first) :]
-    larger = {m for m in range(M) if exact[m] > q.max()} - first
-    assert larger
-    assert set(joined.tolist()) <= larger
-    np.testing.assert_allclose(of_newcomers, exact[joined])
-    assert bounds.lower == pytest.approx(max(0.0, svm.height - 0.5 * exact.max()))
-    assert restricted.lower == bounds.lower  # of the larger set, no more is known
-
-
-def test_cuts_take_the_kernels_that_join():
-    restricted, kernels, bounds = begun()
-    cuts, points = MachineCuts(len(kernels)), [machine(seed) for seed in (4, 5)]
-    for svm in points:
-        cuts.add(svm, improved(restricted, kernels, svm))
-    bounds.improve_upper(WeightedMachine(np.zeros(M), points[-1]), 1.0)
-    plain_bank.run(restricted.visit_all(points[-1], cuts), GRAMS)
-    assert len(kernels) > FIRST_KERNELS
-    for row, svm in zip(cuts.planes.payoff, points, strict=True):
-        exact = svm.height - 0.5 * (forms(svm.alpha) + svm.rounding.of_form)
-        np.testing.assert_allclose(row, exact[kernels.kernels])
-
-
-def test_nothing_joins_within_the_tolerance():
-    restricted, kernels, bounds = begun()
-    svm = machine(3)
-    improved(restricted, kernels, svm)
-    exact = svm.height - 0.5 * (forms(svm.alpha) + svm.rounding.of_form).max()
-    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), exact + 0.5 * TOL * abs(exact))
-    assert not len(plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS))
-    assert len(kernels) == FIRST_KERNELS
-
-
-def test_a_pass_is_due_once_the_gap_of_the_working_set_is_a_share_of_that_of_the_last():
-    restricted, kernels, bounds = begun()
-    svm = machine(1)
-    improved(restricted, kernels, svm)
-    bounds.improve_upper(WeightedMachine(np.zeros(M), svm), 10.0)
-    assert restricted.is_due  # the first is due at once
-    plain_bank.run(restricted.visit_all(svm, MachineCuts(len(kernels))), GRAMS)
-    assert not restricted.is_due
-
-
-def test_of_all_kernels_every_bound_holds_and_no_pass_is_due():
-    restricted, kernels, bounds = begun(everything=True)
-    svm = machine(1)
-    q = improved(restricted, kernels, svm)
-    np.testing.assert_allclose(q, forms(svm.alpha) + svm.rounding.of_form)
-    assert bounds.lower == restricted.lower == pytest.approx(svm.height - 0.5 * q.max())
-    assert not restricted.is_due
 
 
 @pytest.mark.parametrize("name", ["simplemkl", "rmkl"])

@@ -13,7 +13,6 @@ from mkldist.methods.smooth_dual import (
     MOREAU_YOSIDA,
     P_NORM,
     Penalty,
-    RowCache,
     capacity_within,
     line_maximum,
     mkl_pair_updates,
@@ -145,26 +144,6 @@ def test_updates_reach_the_optimality_conditions_and_keep_the_products(penalty):
     assert ((lower <= beta) & (beta <= upper)).all()
     slack = y - penalty.weights(products @ beta) @ products
     assert slack[beta < upper].max() - slack[beta > lower].min() <= 1e-6
-
-
-def test_rows_used_longest_ago_make_room():
-    cache = RowCache(n_kernels=2, n_points=10, capacity=4)
-    grams = np.random.default_rng(7).normal(size=(2, 10, 10))
-    first = cache.missing(np.array([1, 2, 3, 4]))
-    request = cache.request(first)
-    cache.store(first, plain_bank.reply(grams, request))
-    assert cache.missing(np.array([1, 5])).tolist() == [5]
-    cache.store(np.array([5]), plain_bank.reply(grams, cache.request(np.array([5]))))
-    assert sorted(cache.points.tolist()) == [1, 3, 4, 5]
-    assert 2 not in cache
-    assert len(cache) == 4
-    for point, slot in zip(cache.points, cache.slots, strict=True):
-        np.testing.assert_array_equal(cache.rows[slot], grams[:, :, point])
-
-
-def test_cache_never_asks_for_more_than_it_keeps():
-    cache = RowCache(n_kernels=3, n_points=100, capacity=6)
-    assert cache.missing(np.arange(50)).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_as_many_rows_are_kept_as_the_budget_holds_and_at_least_two_pairs():
