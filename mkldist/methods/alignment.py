@@ -37,18 +37,17 @@ are then those of the factors, and the bounds those of the machine at these weig
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import scipy
 
-from mkldist.bank.requests import Combine, Inner, Quadratic, Request
+from mkldist.bank.requests import Combine, Inner, Quadratic
 from mkldist.bank.view import centred_matrices
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, centred_inner
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.queries import fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import train
@@ -167,7 +166,7 @@ def _alignment(K: Gram, Hy: Floats) -> float:
     return float(np.vdot(Hy, K @ Hy)) / (length * float(np.linalg.norm(Hy.T @ Hy)))
 
 
-def _products(problem: Problem, time_limit: float) -> Generator[Request, Any, Floats]:
+def _products(problem: Problem, time_limit: float) -> Requesting[Floats]:
     """Return the matrix M of the first kernels: of all, unless the time limit comes first."""
     n_kernels = problem.n_kernels
     columns = np.empty((n_kernels, n_kernels))

@@ -27,7 +27,7 @@ set alone costs nothing and tells how well it is solved.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -35,8 +35,8 @@ import numpy as np
 import scipy
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from mkldist.bank.requests import Diagonal, Matvec, Quadratic, Request
-from mkldist.core.arrays import Floats, Ints, Target
+from mkldist.bank.requests import Diagonal, Matvec, Quadratic
+from mkldist.core.arrays import Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm_dual import (
@@ -65,7 +65,7 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
-from mkldist.solvers.base import Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Problem, Requesting, Solution, Steps, reason_to_stop
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import Effects, SolverParams
@@ -494,16 +494,14 @@ class _Bank:
         self._gap_of_pass = math.inf
         self._dropped = np.zeros(n_kernels, dtype=bool)
 
-    def first_kernels(self) -> Generator[Request, Any, tuple[Iterate, float]]:
+    def first_kernels(self) -> Requesting[tuple[Iterate, float]]:
         """Choose the first working set by a pass; return its iterate and the kernels' scale."""
         iterate = Iterate.without_kernels(self._loss.start())
         norms = yield from self.visit(self._loss.feasible(iterate.rho))
         chosen = self.violators(iterate, norms)
         return (yield from enlarged(iterate, chosen)), kernel_scale(iterate.rho, norms)
 
-    def resume(
-        self, start: BlockNormState, strength: float
-    ) -> Generator[Request, Any, tuple[Iterate, float]]:
+    def resume(self, start: BlockNormState, strength: float) -> Requesting[tuple[Iterate, float]]:
         """Take over a state at another strength; return its iterate and the kernels' scale.
 
         rho is scaled down with the strength of the regulariser.
@@ -537,7 +535,7 @@ class _Bank:
         share = min(max(share, LEAST_LEFT), most)
         return max(SOLVED_TOL * self._tol, share * self._gap_of_pass)
 
-    def visit(self, rho: Floats) -> Generator[Request, Any, Floats]:
+    def visit(self, rho: Floats) -> Requesting[Floats]:
         """Take the dual value of a feasible rho; return ``||rho||_{K_m}``, (M,)."""
         q = yield from self.candidates.quadratic(rho[:, None])
         norms = roots(q[:, 0])
@@ -556,7 +554,7 @@ class _Bank:
         self.candidates.shrink(found.scale)
         self._centre_value = found.value
 
-    def screen(self) -> Generator[Request, Any, None]:
+    def screen(self) -> Requesting[None]:
         """Leave out kernels proven inactive by the ball around the candidates' centre."""
         distance = distance_to_optimum(
             self._bounds.upper, self._centre_value, self._loss.dual_curvature
@@ -591,7 +589,7 @@ class _Bank:
 
 def exact_bound(
     problem: Problem, params: BlockNormParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+) -> Requesting[DualBound]:
     """Ask for the forms of all kernels at the dual point of the solution, by one pass.
 
     A dual point keeps to the domain of h and sums to zero whatever the kernels are.  With its exact
@@ -615,7 +613,7 @@ def exact_bound(
     return max(tried, key=lambda one: one.value)
 
 
-def renewed(problem: Problem, state: Any) -> Generator[Request, Any, Any]:
+def renewed(problem: Problem, state: Any) -> Requesting[Any]:
     """Ask changed kernels for what the state of a solution holds of them."""
     iterate = yield from _renewed_iterate(state.iterate)
     if state.candidates is None:
@@ -628,7 +626,7 @@ def renewed(problem: Problem, state: Any) -> Generator[Request, Any, Any]:
     return replace(state, iterate=iterate, candidates=candidates)
 
 
-def _renewed_iterate(iterate: Iterate) -> Generator[Request, Any, Iterate]:
+def _renewed_iterate(iterate: Iterate) -> Requesting[Iterate]:
     """Return an iterate with the components that it has at the optimum.
 
     There ``alpha_m = w_m rho``, so that the weights w_m and rho tell all about them.

@@ -22,14 +22,13 @@ bordered system ``H d + b 1 = -grad phi``, ``1'd = 0``.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
-from mkldist.bank.requests import Combine, Matvec, Request
+from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.methods.block_norm_losses import Curve, Loss, Smoothing
@@ -37,6 +36,7 @@ from mkldist.methods.regularizers import Regularizer, Response
 from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import FactoredMatrix, best_form
 from mkldist.optim.thin_system import ThinSystem
+from mkldist.solvers.base import Requesting
 
 
 def roots(squared: Floats) -> Floats:
@@ -84,7 +84,7 @@ class Iterate:
         return replace(self, products=products, steps_followed=0, largest=0.0)
 
 
-def enlarged(iterate: Iterate, kernels: Ints) -> Generator[Request, Any, Iterate]:
+def enlarged(iterate: Iterate, kernels: Ints) -> Requesting[Iterate]:
     """Return the iterate with more kernels at hand, whose components are zero."""
     if not len(kernels):
         return iterate
@@ -164,7 +164,7 @@ class InnerObjective:
 
     def hessian(
         self, point: InnerPoint, memory: Floats | None = None
-    ) -> Generator[Request, Any, Floats | ThinHessian]:
+    ) -> Requesting[Floats | ThinHessian]:
         """Ask for the combined kernel and return the Hessian at a point, Eq. (27).
 
         It may overwrite `memory`, a former Hessian (n, n).  It is thin where the bank answers with
@@ -351,7 +351,7 @@ class DualNewton:
 
     def minimise(
         self, phi: InnerObjective, start: Iterate, accuracy: float
-    ) -> Generator[Request, Any, tuple[Iterate, InnerPoint]]:
+    ) -> Requesting[tuple[Iterate, InnerPoint]]:
         """Minimise phi; return the iterate at the minimiser, and the parts of phi there.
 
         It stops where half the Newton decrement, an estimate of the gain left, is at most
@@ -373,7 +373,7 @@ class DualNewton:
 
     def _descend(
         self, phi: InnerObjective, start: Iterate, accuracy: float
-    ) -> Generator[Request, Any, _Descent]:
+    ) -> Requesting[_Descent]:
         """Take Newton steps until little is left to gain."""
         point, largest = phi.at(start.rho, start.products), 0.0
         for steps in range(STEP_LIMIT):
@@ -412,7 +412,7 @@ class DualNewton:
 
 def _polished(
     phi: InnerObjective, point: InnerPoint, direction: Floats, rounding: float
-) -> Generator[Request, Any, InnerPoint]:
+) -> Requesting[InnerPoint]:
     """Return the point after a full step, or the old one where phi rises by more than rounding.
 
     The gain of such a step is below the rounding error of phi.  It is taken because large

@@ -20,14 +20,14 @@ forms its cuts therefore bound the optimum over the kernels (:func:`exact_bound`
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Quadratic, Request
+from mkldist.bank.requests import Quadratic
 from mkldist.core.arrays import LEAST, Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
@@ -42,7 +42,7 @@ from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below
 from mkldist.optim.factored_matrix import Gram
 from mkldist.optim.matrix_game import solve_game
-from mkldist.solvers.base import Problem, Solution, reason_at_end
+from mkldist.solvers.base import Problem, Requesting, Solution, reason_at_end
 from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import HingeParams
@@ -234,7 +234,7 @@ class BundleState:
             yield point.times(min(1.0, point.largest_multiple(C)))
 
 
-def renewed(problem: Problem, state: BundleState) -> Generator[Request, Any, BundleState]:
+def renewed(problem: Problem, state: BundleState) -> Requesting[BundleState]:
     """Ask kernels that have changed for the q of the binding dual points of a state."""
     if not state.binding:
         return state
@@ -267,7 +267,7 @@ class Bundle:
 
 def begin(
     problem: Problem, params: BundleParams, *, multiples: bool = True
-) -> Generator[Request, Any, tuple[Bundle, Floats]]:
+) -> Requesting[tuple[Bundle, Floats]]:
     """Choose the first kernels; return a bundle on them and their first weights (S,).
 
     The first kernels are those of the largest q where the dual variables are equal within each
@@ -318,7 +318,7 @@ def add_cut(bundle: Bundle, point: DualPoint) -> None:
 
 def certify(
     bundle: Bundle, svm: SvmSolution, q: Floats, *, by_iterate: bool = False
-) -> Generator[Request, Any, Gap]:
+) -> Requesting[Gap]:
     """Return the gap on all kernels, or infinity while the working set is not yet solved.
 
     Once it is solved, a pass over all kernels evaluates the mixture of dual points at the model's
@@ -497,7 +497,7 @@ def _minimise(bundle: Bundle) -> None:
     bundle.restricted_lower = bundle.model.bound
 
 
-def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
+def _enlarge(bundle: Bundle, newcomers: Ints) -> Requesting[None]:
     """Take kernels into the working set, and their q at all dual points into the cuts."""
     if not len(newcomers):
         return
@@ -507,9 +507,7 @@ def _enlarge(bundle: Bundle, newcomers: Ints) -> Generator[Request, Any, None]:
     _minimise(bundle)
 
 
-def exact_bound(
-    problem: Problem, params: HingeParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+def exact_bound(problem: Problem, params: HingeParams, solution: Solution) -> Requesting[DualBound]:
     """Ask for the forms of all kernels at the dual points whose cuts bind, by one pass.
 
     The bound is ``min_p max_j { t_j h_j - t_j^2/2 sum_m p_m q_m(alpha_j*y) }`` over the simplex.
@@ -527,7 +525,7 @@ def exact_bound(
 
 def binding_forms(
     problem: Problem, solution: Solution
-) -> Generator[Request, Any, list[tuple[DualPoint | MachinePoint, Floats]]]:
+) -> Requesting[list[tuple[DualPoint | MachinePoint, Floats]]]:
     """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
 
     With each point come upper bounds (M,) of its ``q_m(alpha*y)``, added up over classes.  There is

@@ -37,20 +37,18 @@ are one.  The weights eta are those of the factors.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import DualBound, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
@@ -158,7 +156,7 @@ def _bounded(
 
 def lower_bound(
     problem: Problem, params: EasyMklParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+) -> Requesting[DualBound]:
     """Return the lower bound of the factors, which is one for the kernels."""
     yield from ()
     return DualBound(solution.dual_objective, solution.dual_variables)
@@ -166,7 +164,7 @@ def lower_bound(
 
 def value_with_kernels(
     problem: Problem, params: EasyMklParams, solution: Solution
-) -> Generator[Request, Any, float]:
+) -> Requesting[float]:
     """Ask for Q at gamma with the kernels, an upper bound of its least value."""
     gamma = solution.coefficients
     forms = yield from largest_forms(gamma[:, None])

@@ -31,7 +31,6 @@ own.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar
@@ -44,7 +43,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods import level, lp_mkl
 from mkldist.methods.cut_bundle import exact_bound as simplex_bound
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import Effects, SolverParams
 
@@ -90,7 +89,7 @@ class KernelGroups:
         return np.add.reduceat(scaled[order], begins, axis=0)
 
 
-def on_groups(steps: Steps, groups: KernelGroups) -> Generator[Request, Any, Solution]:
+def on_groups(steps: Steps, groups: KernelGroups) -> Requesting[Solution]:
     """Run a solver on group kernels by requests to the bank; return its solution on its kernels.
 
     The solver asks for no radii.  The state of the solution stays that of the group kernels.
@@ -99,9 +98,7 @@ def on_groups(steps: Steps, groups: KernelGroups) -> Generator[Request, Any, Sol
     return replace(solution, kernel_weights=groups.spread(solution.kernel_weights))
 
 
-def asked_of_groups(
-    steps: Generator[Request, Any, Result], groups: KernelGroups
-) -> Generator[Request, Any, Result]:
+def asked_of_groups(steps: Requesting[Result], groups: KernelGroups) -> Requesting[Result]:
     """Turn the requests of a generator for group kernels into those for the bank's kernels."""
     answer: Any = None
     while True:
@@ -113,7 +110,7 @@ def asked_of_groups(
         answer = yield from _answered(request, groups)
 
 
-def _answered(request: Request, groups: KernelGroups) -> Generator[Request, Any, Floats]:
+def _answered(request: Request, groups: KernelGroups) -> Requesting[Floats]:
     """Answer a request for group kernels by requests for the bank's kernels."""
     match request:
         case Combine(weights, None):
@@ -140,9 +137,7 @@ def _answered(request: Request, groups: KernelGroups) -> Generator[Request, Any,
             raise TypeError(f"{type(request).__name__} of a sum is no sum over its kernels")
 
 
-def _products(
-    asked: Ints, vectors: Floats, groups: KernelGroups
-) -> Generator[Request, Any, Floats]:
+def _products(asked: Ints, vectors: Floats, groups: KernelGroups) -> Requesting[Floats]:
     """Return ``K_g v`` of some groups, (S, n) or (S, n, R), by one sum of kernels after another."""
     products: Floats = np.empty((len(asked), *vectors.shape))
     memory: Floats | None = None
@@ -223,7 +218,7 @@ def _on_groups(
 
 def exact_bound(
     problem: Problem, params: GroupMklParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+) -> Requesting[DualBound]:
     """Ask for the forms of all kernels, by one pass, for the bound of Level or of lp-norm MKL."""
     groups, part, inner = _on_groups(problem, params)
     if isinstance(inner, level.LevelParams):

@@ -35,19 +35,18 @@ stationarity, no gap.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Quadratic, Request
+from mkldist.bank.requests import Quadratic
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.methods import level
 from mkldist.methods.cut_bundle import BundleState, DualPoint
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
 from mkldist.solvers.progress import STATIONARITY, Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
 
@@ -172,7 +171,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
 
 def _first_supports(
     problem: Problem, params: L0MklParams, counters: Counters
-) -> Generator[Request, Any, tuple[Support, Support, Support]]:
+) -> Requesting[tuple[Support, Support, Support]]:
     """Return R of the relaxation, T of its k largest weights, and S of the largest one.
 
     All three are R if it has at most k kernels.
@@ -200,7 +199,7 @@ def promising(q: Floats, S: Support, R: Support, count: int) -> Ints:
 
 def exchanged(
     S: Support, m: int, problem: Problem, params: L0MklParams, counters: Counters
-) -> Generator[Request, Any, Support]:
+) -> Requesting[Support]:
     """Return the solution on S and kernel m, less that of the least weight if k are exceeded."""
     larger = yield from solve_on(np.append(S.kernels, m), problem, params, counters, near=S)
     if len(larger) <= params.k:
@@ -215,7 +214,7 @@ def solve_on(
     params: L0MklParams,
     counters: Counters,
     near: Support | None = None,
-) -> Generator[Request, Any, Support]:
+) -> Requesting[Support]:
     """Solve the convex problem on some kernels (S,) by the Level method.
 
     With `near`, the solution on a support that has most of these kernels, it starts from that
@@ -234,7 +233,7 @@ def solve_on(
         answer = yield replace(request, kernels=of_part)
 
 
-def _state_on(kernels: Ints, near: Support, y: Floats) -> Generator[Request, Any, BundleState]:
+def _state_on(kernels: Ints, near: Support, y: Floats) -> Requesting[BundleState]:
     """Return a near support's weights and binding cuts as the Level method's state on kernels."""
     weights = np.array([near.d[near.kernels == m].sum() for m in kernels])
     alphas = np.array([point.alpha for point in near.found.state.binding])  # (J, n[, classes])

@@ -60,7 +60,6 @@ Erratum: (18) sums the loss over all n points; the labelled ones of (16) are mea
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -68,7 +67,7 @@ import numpy as np
 import scipy
 from pydantic import Field
 
-from mkldist.bank.requests import Matvec, Request
+from mkldist.bank.requests import Matvec
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.methods.deformed import Deformation, ManifoldParams
@@ -76,7 +75,7 @@ from mkldist.methods.lapmkl_deformed import memory_of_deformed_kernels, solve_de
 from mkldist.methods.primal_weights import CHI_1, ValueModel, alternating_objective, nesterov
 from mkldist.methods.primalmkl import LOWER_CHI_2
 from mkldist.optim.weight_sets import WeightSet
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
 from mkldist.solvers.primal_newton import ETA, PrimalMachine, PrimalPoint, SupportSystem
 from mkldist.solvers.progress import STATIONARITY, Bounds, Own, StopReason, Trace
 from mkldist.solvers.queries import AT_A_TIME, gram_matrices
@@ -84,7 +83,7 @@ from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.squared_losses import SquaredLoss, squared_hinge
 
 HALVINGS, SUFFICIENT = 30, 1e-4
-Weights = Generator[Request, Any, Floats]
+Weights = Requesting[Floats]
 INNER_SHARE = 1e-2  # of tol: the error of dF/dd is of the order of the root of the machine's gap
 PATIENCE, PROGRESS = 8, 1e-13
 TINY = float(np.finfo(np.float64).tiny)
@@ -404,7 +403,7 @@ class SharedMachine:
         self.reaches: dict[int, Floats] = {}
         """Roots of the diagonals of the kernels that were asked for, by kernel."""
 
-    def start(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
+    def start(self, d: Floats, n: int) -> Requesting[tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin.
 
         Runs of other labels and of other gammas begin at the same K and N, which are kept.
@@ -422,7 +421,7 @@ class SharedMachine:
         self.reaches.update(enumerate(rows[2 * n :]))
         return rows[:n], self._form(rows[:n], rows[n : 2 * n])
 
-    def matrices(self, d: Floats, n: int) -> Generator[Request, Any, tuple[Floats, Floats]]:
+    def matrices(self, d: Floats, n: int) -> Requesting[tuple[Floats, Floats]]:
         """Ask for K and R (n, n) at weights `d` (M,)."""
         K, N = np.zeros((n, n)), np.zeros((n, n))
         yield from self._add_up(d, K, N)
@@ -432,7 +431,7 @@ class SharedMachine:
         """Return R (n, n) of K and N."""
         return self.norms.gamma_a * K + self.norms.gamma_i * N
 
-    def _add_up(self, d: Floats, K: Floats, N: Floats) -> Generator[Request, Any, None]:
+    def _add_up(self, d: Floats, K: Floats, N: Floats) -> Requesting[None]:
         """Add the kernels at weights `d` (M,) to K (n, n), and ``K_m L K_m`` to N, if it counts."""
         active = np.flatnonzero(d)
         for start in range(0, len(active), AT_A_TIME):
@@ -531,9 +530,7 @@ class KernelForms:
     columns: SharedColumns  # products of the kernels whose weights the next step changes
 
 
-def kernel_forms(
-    at: SharedPoint, r: Floats, norms: Deformation
-) -> Generator[Request, Any, KernelForms]:
+def kernel_forms(at: SharedPoint, r: Floats, norms: Deformation) -> Requesting[KernelForms]:
     """Ask for ``K_m alpha`` and ``K_m S'r``, r feasible, of all kernels, some at a time."""
     n, M, labelled = len(at.f), len(at.d), norms.labelled
     vectors = np.column_stack([at.alpha, norms.spread(r, n)])
@@ -566,7 +563,7 @@ def _chosen(d: Floats, gradient: Floats) -> Ints:
 
 def coupled_step(
     at: SharedMinimum, columns: SharedColumns, machine: SharedMachine
-) -> Generator[Request, Any, Floats]:
+) -> Requesting[Floats]:
     """Return new weights (M,), the minimum of the model of J."""
     x = at.d[columns.kernels]
     model = yield from value_model(at, columns, machine)
@@ -593,7 +590,7 @@ def _weights(at: SharedPoint, columns: SharedColumns, x: Floats) -> Floats:
 
 def value_model(
     at: SharedMinimum, columns: SharedColumns, machine: SharedMachine
-) -> Generator[Request, Any, ValueModel | None]:
+) -> Requesting[ValueModel | None]:
     """Return the convex part of the second-order model of J; None without support vectors."""
     norms = machine.norms
     sv = machine.loss.active(at.z.r)

@@ -22,7 +22,7 @@ factor.  In three steps:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,14 +30,14 @@ import numpy as np
 
 from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answered
-from mkldist.bank.requests import Diagonal, Quadratic, Request
+from mkldist.bank.requests import Diagonal, Quadratic
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods import primalmkl
 from mkldist.methods.deformed import MATRICES, Deformation, ManifoldParams
 from mkldist.methods.primalmkl import PrimalMKLParams, signed_by_class, squared_loss
 from mkldist.optim.accuracy import form_rounding, relative_gap
-from mkldist.solvers.base import Problem, Solution, Steps
+from mkldist.solvers.base import Problem, Requesting, Solution, Steps
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.queries import AT_A_TIME, gram_matrices
 from mkldist.solvers.squared_losses import SquaredLoss
@@ -117,7 +117,7 @@ class _Deformed:
 
 def _deformed_bank(
     problem: Problem, params: ManifoldParams, deformation: Deformation, *, unit_norm: bool
-) -> Generator[Request, Any, _Deformed | None]:
+) -> Requesting[_Deformed | None]:
     """Return the deformed kernels between the labelled points, or None when the time is up."""
     layout = TileLayout.for_points(len(deformation.labelled))
     values, doubts = np.empty((problem.n_kernels, layout.n_entries)), np.empty(problem.n_kernels)
@@ -187,7 +187,7 @@ def _components(
     n: int,
     forms: Floats,
     doubtful: Bools,
-) -> Generator[Request, Any, _Components]:
+) -> Requesting[_Components]:
     """Ask for the kernels in use and the doubtful ones; return the components of a solution.
 
     `forms`, (M,), are quadratic forms of the residuals r, (l,): those of the kernels asked for
@@ -218,7 +218,7 @@ def _components(
     return found
 
 
-def _forms(r: Floats) -> Generator[Request, Any, Floats]:
+def _forms(r: Floats) -> Requesting[Floats]:
     """Ask for the quadratic forms of residuals, and add the most that rounding may have taken."""
     q = yield Quadratic(r)
     energies = yield Diagonal((r**2)[:, None])
@@ -236,7 +236,7 @@ def _on_all_points(
     tol: float,
     *,
     bias: bool,
-) -> Generator[Request, Any, Solution]:
+) -> Requesting[Solution]:
     """Return the predictor on the bank's own kernels, with F and a lower bound there.
 
     `inner` is the solution of PrimalMKL on the deformed kernels with `params`; `constant`, the best

@@ -25,19 +25,18 @@ become zero may return, see :func:`updated`.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Quadratic, Request
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.cut_bundle import binding_forms
 from mkldist.methods.machine_bounds import WrapperBounds
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.queries import best_multiple
@@ -138,9 +137,7 @@ def dual_norm(q: Floats, p: float) -> float:
     return norm
 
 
-def exact_bound(
-    problem: Problem, params: LpMklParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+def exact_bound(problem: Problem, params: LpMklParams, solution: Solution) -> Requesting[DualBound]:
     """Ask for the forms of all kernels at the best dual point met, by one pass."""
     points = yield from binding_forms(problem, solution)
     values = [best_multiple(at.alpha, at.height, dual_norm(q, params.p)) for at, q in points]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Problem, Requesting, Solution
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution
@@ -49,7 +48,7 @@ def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
     return np.tensordot(shares[parts], of_parts, axes=1)
 
 
-def renewed(problem: Problem, state: Binding) -> Generator[Request, Any, Binding]:
+def renewed(problem: Problem, state: Binding) -> Requesting[Binding]:
     """Return a state as it is, for it holds nothing of the kernels."""
     yield from ()
     return state

@@ -51,15 +51,15 @@ kernels inactive, and later passes leave them out (:mod:`mkldist.solvers.working
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
-from mkldist.core.arrays import Floats, Ints, Target
+from mkldist.bank.requests import Combine, Matvec, Quadratic
+from mkldist.core.arrays import Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.primal_weights import CHI_1, ValueModel, alternating_objective, nesterov
@@ -67,7 +67,15 @@ from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import Gram, diagonal_of, moved
 from mkldist.optim.weight_sets import WeightSet
-from mkldist.solvers.base import Method, Problem, Renewal, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import (
+    Method,
+    Problem,
+    Renewal,
+    Requesting,
+    Solution,
+    Steps,
+    reason_to_stop,
+)
 from mkldist.solvers.primal_newton import Inner, PrimalMachine, PrimalPoint, support_system
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
@@ -290,7 +298,7 @@ class WorkingSetStart:
     candidates: Candidates  # bounds of the kernels' dual norms at the residual of the last pass
 
 
-def renewed(problem: Problem, state: Any) -> Generator[Request, Any, Any]:
+def renewed(problem: Problem, state: Any) -> Requesting[Any]:
     """Ask changed kernels for the dual norms that a state of a working set holds of them."""
     if not isinstance(state, WorkingSetStart):
         return state
@@ -323,7 +331,7 @@ class _Passes:
 
     def visit(
         self, r: Floats, b: float, upper: float, energy_of_a: float = 0.0
-    ) -> Generator[Request, Any, Floats]:
+    ) -> Requesting[Floats]:
         """Bound the optimum from below by a feasible residual, and screen kernels.
 
         Returns ``a'K_m a`` at ``a = r / lam``, (M,); 0 for screened kernels.
@@ -341,7 +349,7 @@ class _Passes:
             yield from self.screen(upper, left=gap / self._tol)
         return q
 
-    def screen(self, upper: float, left: float) -> Generator[Request, Any, None]:
+    def screen(self, upper: float, left: float) -> Requesting[None]:
         """Leave out the kernels that the last pass and an upper bound prove inactive."""
         weights = self._machine.loss.weights
         curvature = 1.0 if weights is None else 1.0 / float(weights.max())
@@ -395,7 +403,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
 
 def _first(
     start: Any, machine: PrimalMachine, kernels: WorkingSet, passes: _Passes
-) -> Generator[Request, Any, Iterate]:
+) -> Requesting[Iterate]:
     """Return the first iterate.
 
     A pass at the residual of the best constant picks the first kernels, with equal weights.  On a
@@ -557,7 +565,7 @@ class _Chosen(NamedTuple):
     shared: Ints
 
 
-def quadratic_forms(d: Floats, a: Floats) -> Generator[Request, Any, Forms]:
+def quadratic_forms(d: Floats, a: Floats) -> Requesting[Forms]:
     """Ask for the forms of all kernels at a (n,) by one pass over the bank.
 
     The pass asks for the products too where the weight step will need most of them.
@@ -571,7 +579,7 @@ def quadratic_forms(d: Floats, a: Floats) -> Generator[Request, Any, Forms]:
 
 def weight_columns(
     K: Gram, d: Floats, forms: Forms, weights: WeightSet
-) -> Generator[Request, Any, WeightColumns]:
+) -> Requesting[WeightColumns]:
     """Ask for the columns of a weight step at weights d (M,) of combined kernel K (line 11)."""
     a, q = forms.a, forms.q
     own, shared = _chosen(d, q, weights, max(COLUMNS, 2 * len(a)))
@@ -678,7 +686,7 @@ def best_solution(
 
 def exact_bound(
     problem: Problem, params: PrimalMKLParams, solution: Solution
-) -> Generator[Request, Any, DualBound]:
+) -> Requesting[DualBound]:
     """Ask the kernels themselves for their forms at the residual of a solution on factors of them.
 
     The dual value is a parabola in multiples of the residual.  Any multiple is feasible where the

@@ -29,15 +29,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Request
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.methods.machine_bounds import (
@@ -52,7 +51,7 @@ from mkldist.methods.machine_bounds import (
 from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.descent import LimitedMemory, root_of_slope
 from mkldist.optim.factored_matrix import Gram, moved
-from mkldist.solvers.base import Problem, reason_to_stop
+from mkldist.solvers.base import Problem, Requesting, reason_to_stop
 from mkldist.solvers.progress import Own, StopReason
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.svm import SvmSolution
@@ -172,7 +171,7 @@ class LineSearch:
 
     def search(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
-    ) -> Generator[Request, Any, Floats]:
+    ) -> Requesting[Floats]:
         """Return the weights where the value along a path has almost stopped falling.
 
         They are those of the path's start, of combined `kernel` and machine, when nothing descends.
@@ -203,7 +202,7 @@ class LineSearch:
 
     def _last_descent(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution, along: CombinedKernel
-    ) -> Generator[Request, Any, _Descent]:
+    ) -> Requesting[_Descent]:
         """Return the last knot found to descend, by doubling strides and then halving them."""
         last = int(np.searchsorted(path.knots, 1.0)) - 1 if path.newton_like else path.end
         low, high, stride, end_slope = 0, last + 1, 1, None
@@ -230,7 +229,7 @@ class LineSearch:
         known = failed and high == low + 1 and end_slope is not None and end_slope > 0.0
         return _Descent(low, kernel, svm, end_slope if known else None)
 
-    def combined(self, weights: Floats) -> Generator[Request, Any, CombinedKernel]:
+    def combined(self, weights: Floats) -> Requesting[CombinedKernel]:
         """Ask for the combined kernel of some weights (S,), or of a direction."""
         matrix = yield self.kernels.combination(weights, thin=True)
         return CombinedKernel(matrix, float(self.ridges[self.kernels.kernels] @ weights))
@@ -411,7 +410,7 @@ class RestrictedBound:
         gap = relative_gap(self._bounds.upper, self.lower)
         return gap <= solved(self._tol, self._gap_of_pass)
 
-    def first_kernels(self, weights: Floats | None = None) -> Generator[Request, Any, None]:
+    def first_kernels(self, weights: Floats | None = None) -> Requesting[None]:
         """Take the kernels of weights (M,) that are not zero.
 
         Without weights, those of the largest q_m where the dual variables are equal within each
@@ -445,7 +444,7 @@ class RestrictedBound:
                     self._bounds.binding = Binding([own] if by_own else cuts.points)
         self._bounds.own = Own(svm.objective, dual if self._kernels.everything else math.nan)
 
-    def visit_all(self, svm: SvmSolution, cuts: MachineCuts) -> Generator[Request, Any, Floats]:
+    def visit_all(self, svm: SvmSolution, cuts: MachineCuts) -> Requesting[Floats]:
         """Bound the optimum over all kernels by a pass, and enlarge the working set.
 
         Return the machine's largest forms (K,) at the kernels that joined; the cuts take these
@@ -467,7 +466,7 @@ class RestrictedBound:
             yield from self._join(joined, cuts)
         return self._largest(own, q[joined, 1], joined)
 
-    def _join(self, joined: Ints, cuts: MachineCuts) -> Generator[Request, Any, None]:
+    def _join(self, joined: Ints, cuts: MachineCuts) -> Requesting[None]:
         """Take kernels into the working set, and into the cuts."""
         alphas = np.array([point.alpha for point in cuts.points])
         q = yield from self._kernels.enlarge(joined, alphas * self._y if len(alphas) else alphas)
@@ -493,7 +492,7 @@ def descend(
     machine: Machine,
     ridges: Floats,
     bounds: WrapperBounds,
-) -> Generator[Request, Any, StopReason]:
+) -> Requesting[StopReason]:
     """Descend from equal weights of the first kernels, or from a solution; say why it stops.
 
     `ridges` (M,) are the numbers r_m that are added to the diagonals; `machine` solves the inner

@@ -33,14 +33,13 @@ On the paper:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.bank.passes import squared_radius
-from mkldist.bank.requests import Combine, Quadratic, Radii, Request
+from mkldist.bank.requests import Combine, Quadratic, Radii
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods.machine_bounds import WrapperBounds
@@ -54,7 +53,7 @@ from mkldist.methods.reduced_gradient import (
     steepest_direction,
     step_along,
 )
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Requesting, Steps, reason_to_stop
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import SvmSolution
@@ -128,7 +127,7 @@ def _plain(
     l2_svm_at: InnerL2Svm,
     ridges: Floats,
     bounds: WrapperBounds,
-) -> Generator[Request, Any, StopReason]:
+) -> Requesting[StopReason]:
     """Run Algorithm 1; return the reason to stop."""
     mu = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     moved = True
@@ -226,7 +225,7 @@ def radius_error(mean: float, combined: float) -> float:
     return (mean - combined) / combined if combined > 0.0 else 0.0
 
 
-def random_radius_error(squared_radii: Floats, draws: int) -> Generator[Request, Any, float]:
+def random_radius_error(squared_radii: Floats, draws: int) -> Requesting[float]:
     """Return the mean approximation error at weights that are uniform on the simplex.
 
     The draws depend on the number of kernels alone, so that runs on one bank share their passes.

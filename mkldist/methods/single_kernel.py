@@ -26,7 +26,7 @@ the best one makes on all folds.  It cannot win, and the choice is the same as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
-from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.base import Method, Problem, Requesting, Steps
 from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.svm import solve_svm
@@ -163,7 +163,7 @@ def train_chosen(problem: Problem, params: CrossValidatedParams, Cs: Sequence[fl
 
 def _choose(
     problem: Problem, params: CrossValidatedParams, Cs: Sequence[float], counters: Counters
-) -> Generator[Combine, Any, Choice]:
+) -> Requesting[Choice]:
     """Score every kernel, or the one that the user chose, and return the best."""
     y, numbers = problem.y, np.arange(problem.n_kernels)
     if params.chosen_kernel is not None:

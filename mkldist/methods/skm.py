@@ -28,14 +28,13 @@ machine at its weights gives the bounds.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Diagonal, Quadratic, Request
+from mkldist.bank.requests import Combine, Diagonal, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual import (
@@ -48,7 +47,7 @@ from mkldist.methods.smooth_dual import (
     solution_of,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.base import Method, Problem, Requesting, Steps, reason_to_stop
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm
@@ -150,7 +149,7 @@ class _Stage:
 
 def _bounds_by_svm(
     d: Floats, svm_at: InnerSvm, bounds: Bounds[Predictor], counters: Counters
-) -> Generator[Request, Any, None]:
+) -> Requesting[None]:
     """Bound the optimum from both sides by the machine at weights `d` (M,)."""
     svm = svm_at((yield Combine(d)))
     q = yield Quadratic(svm.signed)

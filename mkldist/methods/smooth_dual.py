@@ -23,20 +23,19 @@ whole box, and then searches the line to the model's maximiser.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.bank.requests import Combine, Matvec, Request
+from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.compiled import compiled
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Problem, Requesting, Solution
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.svm import best_bias, slack_rounding
 
@@ -475,7 +474,7 @@ def _update_pairs(
     return max_iter
 
 
-Round = Generator[Request, Any, None]
+Round = Requesting[None]
 VIOLATION_SHARE = 0.1  # of the largest violation, that a round of pair updates may leave
 VIOLATION_FLOOR = 1e-12
 NEAR = 1e-2  # relative gap below which Newton rounds replace rounds of pair updates
@@ -582,7 +581,7 @@ class MklDual:
             self._pair_rounds = 0
         return self.newton
 
-    def fetch_rows(self, penalty: Penalty) -> Generator[Request, Any, float]:
+    def fetch_rows(self, penalty: Penalty) -> Requesting[float]:
         """Fetch the rows of the points that violate optimality most; return the worst violation."""
         slack = self.y - penalty.weights(self.q) @ self.G
         worst, candidates = self._violators(slack)

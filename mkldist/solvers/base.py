@@ -174,7 +174,10 @@ def values_on_grams(
     return decision
 
 
-Steps = Generator[Request, Any, "Solution"]
+Result = TypeVar("Result")
+Requesting = Generator[Request, Any, Result]
+"""What yields requests, receives their answers, and returns a result."""
+Steps = Requesting["Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, DualBound]]
 ExactObjective = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
 
