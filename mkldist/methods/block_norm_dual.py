@@ -116,7 +116,7 @@ class InnerPoint:
     rho: Floats  # (n,) the point
     products: Floats  # (S, n) ``K_m rho``
     value: float  # ``phi(rho)``
-    gradient: Floats  # (n,) eq. (26)
+    gradient: Floats  # (n,) Eq. (26)
     radii: Floats  # (S,) the dual norms ``r_m``
     response: Response  # the maximisers ``s_m`` at these norms
     curve: Curve  # the smoothed h

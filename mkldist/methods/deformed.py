@@ -75,7 +75,7 @@ class Deformation:
     """The two norms, the graph and the labelled points."""
 
     laplacian: Any  # (n, n) graph Laplacian L; None where `gamma_i` is 0
-    gamma_a: float  # weights of the ambient norm, positive
+    gamma_a: float  # weight of the ambient norm, positive
     gamma_i: float  # of the intrinsic norm, not negative
     labelled: Ints  # (l,) the labelled points
     # keeps what depends on kernels, graph and weights alone, for solvers of other labels and of

@@ -138,8 +138,8 @@ class LapPoint:
     r: Floats  # (l,) residual of the loss
     value: float  # F
     rounding: float  # the most that rounding may have taken off it
-    s: Floats  # (n,) ``gamma_a alpha + h - S'r`` and its product with K
-    Ks: Floats  # (n,) the gradient in alpha
+    s: Floats  # (n,) ``gamma_a alpha + h - S'r``
+    Ks: Floats  # (n,) ``K s``, the gradient in alpha
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,7 +191,7 @@ class Run:
     bounds: Bounds[LapPoint]  # best bounds; their point is the best constant at first
     trace: Trace  # record of the iterations
     counters: Counters  # work done
-    settled: bool = False  # true if the stability check ended the run
+    settled: bool = False  # True if the stability check ended the run
 
     def take(self, z: LapPoint, lower: float, r: Floats) -> StopReason | None:
         """Take up a point and a residual's lower bound; return the reason to stop, if any."""

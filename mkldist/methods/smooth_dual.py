@@ -154,7 +154,7 @@ class Predictor:
     """Predictor ``sum_m d_m K_m coefficients + bias``."""
 
     d: Floats  # (M,) kernel weights
-    coefficients: Floats  # (n,) A multiple of ``alpha*y``
+    coefficients: Floats  # (n,) a multiple of ``alpha*y``
     bias: float  # best bias
     scale: float = 1.0  # the multiple
     # C times the sum of its hinge losses and of the most that rounding may hide of them
