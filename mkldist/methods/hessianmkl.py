@@ -114,7 +114,8 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         if stop is not None:
             break
         widths.append(bounds.width)
-        if by_newton and not plain and jammed(widths):
+        jammed = len(widths) > PATIENCE and widths[-1] > 0.5 * widths[0]
+        if by_newton and not plain and jammed:
             d = cuts.planes.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
             at, by_newton = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at), False
         else:
@@ -129,11 +130,6 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             at, by_newton = newton.search(segment, abs(at.svm.objective)), True
             del segment  # its matrices would stay in memory while the bank answers
     return bounds.solution(stop or StopReason.MAX_ITER)
-
-
-def jammed(widths: deque[float]) -> bool:
-    """Return True if the last iterations have not halved the distance of the bounds."""
-    return len(widths) > PATIENCE and widths[-1] > 0.5 * widths[0]
 
 
 METHOD = Method(

@@ -176,11 +176,13 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         r = loss.feasible(at.r)
         forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
         value = _objective(at, forms.columns, machine)
-        bounds.improve_lower(_best_multiple(r, loss.squares(r) + forms.largest / params.gamma_a), r)
+        squares = loss.squares(r) + forms.largest / params.gamma_a
+        gain = float(np.abs(r).sum())  # y'r, of which the best multiple of r gives the bound
+        bounds.improve_lower(0.5 * gain**2 / squares if gain > 0.0 else 0.0, r)
         fw_gap = max(float(forms.gradient @ at.d - forms.gradient.min()), 0.0)
         # The two values of F differ by rounding; add the difference to the possible gain.
-        gain = at.z_gap + fw_gap + abs(value - at.value)
-        last, stationarity = stationarity, gain / max(value, TINY)
+        left = at.z_gap + fw_gap + abs(value - at.value)
+        last, stationarity = stationarity, left / max(value, TINY)
         better = bounds.upper - value > PROGRESS * value or stationarity < 0.5 * last
         patience = PATIENCE if better else patience - 1
         bounds.improve_upper(at, value)
@@ -238,12 +240,6 @@ def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) 
     return value
 
 
-def _best_multiple(r: Floats, squares: float) -> float:
-    """Return the largest dual value on the ray of `r`, ``(y'r)^2 / (2 squares)``."""
-    gain = float(np.abs(r).sum())
-    return 0.5 * gain**2 / squares if gain > 0.0 else 0.0
-
-
 class SingleSteps:
     """A step of z, unless its gradient is shorter than chi_2, and the minimum over d, by turns."""
 
@@ -258,7 +254,10 @@ class SingleSteps:
     def weights(self, at: Any, columns: SharedColumns) -> Weights:
         """Return the minimum over d at fixed z (line 12)."""
         yield from ()
-        return alternating_step(at, columns, self.machine, self._tol)
+        G = columns.v[:, self.machine.norms.labelled].T
+        F = alternating_objective(G, columns.t, 1.0, self.machine.loss, at.b)
+        x = nesterov(F, SIMPLEX, at.d[columns.kernels], chi=min(CHI_1, self._tol))
+        return _weights(at, columns, x)
 
     def following(
         self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats
@@ -336,7 +335,10 @@ class CoupledSteps(MinimisedSteps):
 
     def weights(self, at: Any, columns: SharedColumns) -> Weights:
         """Return the minimum over d of the model of J."""
-        return (yield from coupled_step(at, columns, self.machine))
+        x = at.d[columns.kernels]
+        model = yield from value_model(at, columns, self.machine)
+        minimum = x if model is None else model.minimum(SIMPLEX, x, MODEL_SHARE)
+        return _weights(at, columns, minimum)
 
     def following(
         self, at: Any, columns: SharedColumns, d: Floats, K: Floats, R: Floats
@@ -559,25 +561,6 @@ def _chosen(d: Floats, gradient: Floats) -> Ints:
         return chosen
     best = others[np.argsort(gradient[others], kind="stable")[:room]]
     return np.sort(np.concatenate([chosen[d[chosen] > 0.0], best]))
-
-
-def coupled_step(
-    at: SharedMinimum, columns: SharedColumns, machine: SharedMachine
-) -> Requesting[Floats]:
-    """Return new weights (M,), the minimum of the model of J."""
-    x = at.d[columns.kernels]
-    model = yield from value_model(at, columns, machine)
-    return _weights(at, columns, x if model is None else model.minimum(SIMPLEX, x, MODEL_SHARE))
-
-
-def alternating_step(
-    at: SharedPoint, columns: SharedColumns, machine: SharedMachine, tol: float
-) -> Floats:
-    """Return new weights (M,) by the paper's step, the minimum of F at fixed z."""
-    G = columns.v[:, machine.norms.labelled].T
-    F = alternating_objective(G, columns.t, 1.0, machine.loss, at.b)
-    x = nesterov(F, SIMPLEX, at.d[columns.kernels], chi=min(CHI_1, tol))
-    return _weights(at, columns, x)
 
 
 def _weights(at: SharedPoint, columns: SharedColumns, x: Floats) -> Floats:
