@@ -34,6 +34,7 @@ from mkldist.methods.block_norm_losses import (
     Squared,
 )
 from mkldist.methods.regularizers import BlockQ, ElasticNet, block1, uniform
+from mkldist.optim import factored_matrix
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
 from tests.methods.references.block_norm import EPSILON, MIX, Q
@@ -99,6 +100,11 @@ def test_the_proximal_step_is_the_soft_threshold_of_the_coefficients(mix):
         kept = max(length - GAMMA * lam * (1 - mix), 0.0) / (length * (1 + GAMMA * lam * mix))
         np.testing.assert_allclose(moved.images[m], kept * K @ v, rtol=1e-9, atol=1e-14)
         assert moved.norms[m] == pytest.approx(kept * length, rel=1e-9)
+
+
+@pytest.fixture
+def never_multiplied_out(monkeypatch):
+    monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
 
 
 def hessians(regularizer) -> tuple[FactorBank, InnerPoint, np.ndarray, ThinHessian]:
