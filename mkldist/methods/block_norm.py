@@ -36,7 +36,7 @@ import scipy
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm_dual import (

@@ -59,7 +59,7 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.primal_weights import CHI_1, ValueModel, alternating_objective, nesterov

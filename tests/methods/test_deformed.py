@@ -10,7 +10,7 @@ import pytest
 import mkldist
 from mkldist.methods import deformed
 from mkldist.methods.deformed import Deformation, pivoted_factor
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 from tests.methods.manifolds import grams_between, manifold
 from tests.variants import quick
 
@@ -46,7 +46,7 @@ def test_kept_factors_serve_other_labels_and_weights_and_no_other_kernel_or_grap
     given = shape.laplacian.toarray() if dense else shape.laplacian
     plain = deformed.pivoted_factor
     monkeypatch.setattr(deformed, "pivoted_factor", lambda K: factored.append(K) or plain(K))
-    kept, labelled = KeptArrays(2**24), np.flatnonzero(shape.y)
+    kept, labelled = ArrayCache(2**24), np.flatnonzero(shape.y)
 
     def holds(K, L, gamma_a, gamma_i, some):
         block = Deformation(L, gamma_a, gamma_i, some, kept)(K).block()

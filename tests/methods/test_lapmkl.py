@@ -16,7 +16,7 @@ from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods import lapmkl
 from mkldist.methods.deformed import Deformation
 from mkldist.methods.lapmkl import METHOD, LapMKLParams, SharedMachine, kernel_forms, value_model
-from mkldist.solvers.base import KeptArrays
+from mkldist.solvers.base import ArrayCache
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.squared_losses import squared_hinge
 from tests.methods import instances, plain_bank

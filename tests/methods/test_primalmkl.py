@@ -10,8 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist.bank.requests import Combine, Matvec, Quadratic
+from mkldist.core.arrays import Target
 from mkldist.core.counters import Counters
-from mkldist.core.target import Target
 from mkldist.errors import SpecError
 from mkldist.methods import primalmkl
 from mkldist.methods.primal_weights import ValueModel, alternating_objective, nesterov
