@@ -1,4 +1,6 @@
-"""From sweep files to kernels: the papers' families, `feature_subsets`, and mistakes."""
+"""From sweep files to kernels: families, feature sets, parameters, and mistakes."""
+
+from __future__ import annotations
 
 from typing import get_args
 
@@ -6,12 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.preprocessing import StandardScaler
 
+import mkldist
 from mkldist.errors import SpecError
 from mkldist.kernel_functions import products
-from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
+from mkldist.kernel_functions.definition import kernel_words
+from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernels import Gaussian, Laplacian, Matern, Polynomial
+from mkldist.kernels.families import NAMED_FAMILIES, check_entry, kernel_list
+from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec import checks
-from mkldist.spec.banks import BankSpec, Family
+from mkldist.spec.banks import BankSpec, Family, KernelSpec
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
 GROUPS = {"size": (0, 2), "look": (1, 3, 4)}
@@ -186,3 +195,166 @@ def test_what_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, ent
     monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 10**6)
     with pytest.raises(SpecError, match=rf"banks\.bank.*: found {found}.* half of this machine's"):
         kernels_of(entry)
+
+
+def kernels_of_of_templates(*entries: dict, d: int = 2) -> KernelList:
+    return kernel_list(BankSpec(kernels=entries), d, ["a", "b"][:d], {}, 0)
+
+
+def products(left: np.ndarray, right: np.ndarray, scale: float = 1.0, kind: str = "") -> np.ndarray:
+    return scale * left @ right.T
+
+
+def test_two_parameters_stand_for_every_pair_of_values():
+    entry = {"function": "matern", "widths": [1, 2], "nu": [0.5, 1.5, 3], "features": "all"}
+    assert kernels_of_of_templates(entry).names() == [
+        f"matern({width}{nu})[all]" for width in (1, 2) for nu in (", nu=0.5", "", ", nu=3")
+    ]
+    entry = {"function": "polynomial", "degrees": [1, 2], "offset": [0, 1]}
+    assert [kernels_of_of_templates(entry).settings_of(m) for m in (0, 3)] == [
+        {"degree": 1.0, "offset": 0.0},
+        {"degree": 2.0, "offset": 1.0},
+    ]
+
+
+def test_parameters_without_a_default_are_needed_and_others_take_it():
+    assert kernels_of_of_templates({"function": "matern", "widths": 1}).offset.tolist() == [1.5]
+    for name, function in FUNCTIONS.items():
+        for parameter in function.parameters:
+            others = {one.key: 1 for one in function.parameters if one is not parameter}
+            entry = KernelSpec.model_validate({"function": name, **others})
+            if parameter.default is None:
+                with pytest.raises(
+                    SpecError, match=f"{kernel_words(name)} without {parameter.key}"
+                ):
+                    check_entry(entry, "here")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        (
+            {"function": "linear", "period": 1},
+            "period: found period of a linear kernel; expected none",
+        ),
+        (
+            {"function": "matern", "widths": 1, "offset": 1},
+            "offset .* expected widths, relative_widths, nu alone",
+        ),
+        (
+            {"function": "matern", "widths": 1, "nu": 30},
+            "nu: .*30.0.*; expected numbers above 0, at most 20",
+        ),
+        ({"function": "linear", "parameters": {"a": 1}}, "parameters of a linear kernel"),
+        ({"function": products, "widths": 1}, "widths of a products kernel; expected parameters"),
+        ({"function": products, "parameters": {"size": 1}}, "size, which products does not take"),
+        ({"function": "no.module:k"}, "function: found 'no.module:k', which cannot be imported"),
+        (
+            {"function": "matern", "widths": "chi2", "nu": [1, 2], "features": {"count": 3}},
+            "nu: found 2 with widths = 'chi2'; expected one",
+        ),
+    ],
+)
+def test_mistakes_are_told_by_place(entry, said):
+    with pytest.raises(SpecError, match=rf"^banks\.bank\.kernels\[0\].*{said}"):
+        kernels_of_of_templates(entry)
+
+
+def test_random_widths_go_with_one_value_of_the_other_parameter():
+    entry = {"function": "matern", "widths": "chi2", "nu": 2.5, "features": {"count": 4}}
+    found = kernels_of_of_templates(entry)
+    assert found.offset.tolist() == [2.5] * 4
+    assert len(set(found.parameter.tolist())) == 4
+
+
+def test_functions_of_the_user_take_every_combination_of_their_parameters():
+    entry = {
+        "function": products,
+        "parameters": {"scale": [1, 2.5], "kind": ["a", "b"]},
+        "features": ["all", "each"],
+    }
+    found = kernels_of_of_templates({"function": "linear"}, entry, {"function": products})
+    heads = [f"products(scale={s}, kind={k})" for s in (1, 2.5) for k in "ab"]
+    assert found.names(["a", "b"]) == [
+        "linear[all]",
+        *(f"{head}[all]" for head in heads),
+        "products[all]",
+        *(f"{head}[{name}]" for name in "ab" for head in heads),
+    ]
+    assert found.settings_of(1) == {"scale": 1, "kind": "a"}
+    assert found.select([3, 0]).names(["a", "b"]) == [f"{heads[2]}[all]", "linear[all]"]
+
+
+X = np.random.default_rng(0).normal(size=(40, 4)) * [1.0, 2.0, 30.0, 0.0] + [0.0, 0.0, 5.0, 3.0]
+SPREAD = np.sqrt(X.var(axis=0).sum())
+
+
+def bank_of(*kernels, points=X):
+    return mkldist.KernelBank(points, list(kernels), normalisation="none")
+
+
+def test_widths_are_multiples_of_the_spread_of_their_features():
+    found = bank_of(
+        Gaussian(relative_widths=[0.5, 2.0], features=["all", "each"]),
+        Laplacian(relative_widths=1.0),
+        Matern(relative_widths={"start": 1, "stop": 3, "num": 2}, features="x1"),
+        Gaussian(widths=7.0),
+    ).kernels
+    deviations = np.array([*X.std(axis=0)[:3], 1.0])  # a constant feature has the unit 1
+    of_all = [0.5 * SPREAD, 2.0 * SPREAD, deviations[:3].sum(), 7.0]
+    expected = [
+        *of_all,
+        *np.outer(deviations, [0.5, 2.0]).ravel(),
+        deviations[1],
+        3.0 * deviations[1],
+    ]
+    np.testing.assert_allclose(found.width, expected, rtol=1e-5)
+    multiples = [0.5, 2.0, 1.0, np.nan, *[0.5, 2.0] * 4, 1.0, 3.0]
+    np.testing.assert_array_equal(found.relative_width, multiples)
+    assert found.name[0] == f"gaussian({found.width[0]:g})[all]"
+
+
+def test_the_root_of_a_half_is_the_scale_of_a_support_vector_machine():
+    scaled = StandardScaler().fit_transform(X[:, :3])
+    [width] = bank_of(Gaussian(relative_widths=np.sqrt(0.5)), points=scaled).kernels.width
+    assert 1.0 / (2.0 * width**2) == pytest.approx(1.0 / (3 * scaled.var()), rel=1e-5)
+
+
+def test_sparse_features_have_the_spread_of_dense_ones():
+    kernels = Gaussian(relative_widths=[0.5, 2.0], features=["all", "x1"])
+    dense, sparse = (bank_of(kernels, points=points).kernels for points in (X, csr_array(X)))
+    assert sparse.width.tolist() == dense.width.tolist()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (Gaussian(), "without widths"),
+        (Gaussian(widths=1.0, relative_widths=1.0), "one of them"),
+        (Gaussian(relative_widths=-1.0), "relative_widths"),
+        ({"function": "chi-squared", "relative_widths": 1.0}, "relative_widths of a chi-squared"),
+        ({"function": "polynomial", "degrees": 2, "relative_widths": 1.0}, "degrees, offset alone"),
+    ],
+)
+def test_mistakes_name_the_place(kernel, said):
+    with pytest.raises(SpecError, match=rf"^kernels\[0\].*{said}"):
+        bank_of(kernel, Polynomial(2))
+
+
+def test_a_sweep_has_one_list_for_all_splits_by_the_scaling_of_all_rows(tmp_path):
+    entry = {"function": "gaussian", "relative_widths": [0.5, 1], "features": ["all", "each"]}
+    sweep = {
+        "name": "relative",
+        "splits": {"train_fraction": 0.6, "repeats": 2},
+        "banks": [{"name": "b", "kernels": [entry]}],
+        "methods": [{"name": "uniform"}],
+    }
+    y = np.where(X[:, 0] + X[:, 1] > 0.0, 1, -1)
+    tree = mkldist.sweep(sweep, {"made": (X[:, :3], y)}, output=tmp_path / "out", progress=False)
+    found = tree["made/uniform"]
+    expected = [*np.sqrt(3.0) * np.array([0.5, 1.0]), *[0.5, 1.0] * 3]
+    np.testing.assert_allclose(found["width"], expected, rtol=1e-5)
+    assert found.relative_width.values.tolist() == [0.5, 1.0] * 4
+    assert found.kernel.values[:3].tolist() == [
+        "gaussian(0.866025)[all]", "gaussian(1.73205)[all]", "gaussian(0.5)[f0]"
+    ]  # fmt: skip

@@ -13,7 +13,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from tests.benchmarks import problems
 from tests.methods import instances
-from tests.solvers.test_screening import random_instance
+from tests.solvers.test_working_set import random_instance
 from tests.variants import quick
 
 VALUES = {

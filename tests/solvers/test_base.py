@@ -1,17 +1,29 @@
-"""The contract: stopping and `outcome`, solutions, methods with a `path`; `usual`, `array_values`.
-
-Every method is held to the contract by tests/methods/test_conformance.py.
-"""
+"""Solutions, methods and the arrays that solvers share."""
 
 from __future__ import annotations
 
 import math
+import pickle
+from typing import Literal
 
 import numpy as np
 import pytest
 
+from mkldist.core.arrays import Target
+from mkldist.core.memory import ProblemSize
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem, Solution, default_passes, reason_to_stop
+from mkldist.solvers.base import (
+    ArrayCache,
+    Problem,
+    Solution,
+    choices,
+    default_passes,
+    learns_unlabelled,
+    losses_by_target,
+    most_points,
+    proximity_of,
+    reason_to_stop,
+)
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
@@ -92,3 +104,115 @@ def test_a_path_begins_at_the_strongest_regularisation():
 def test_a_method_takes_the_usual_passes_unless_it_says_otherwise():
     assert METHODS["level"].typical_passes is default_passes
     assert [METHODS["alignf"].typical_passes(n) for n in (1, 1000)] != [default_passes(1)] * 2
+
+
+def test_an_array_is_made_once_and_nobody_changes_it():
+    kept, made = ArrayCache(1000), []
+
+    def make():
+        made.append(None)
+        return np.arange(3.0)
+
+    first = kept.get("a", make)
+    assert kept.get("a", make) is first
+    assert len(made) == 1
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 1.0
+
+
+def test_another_process_begins_without_arrays():
+    kept = ArrayCache(80)
+    kept.get("a", lambda: np.zeros(10))
+    other = pickle.loads(pickle.dumps(kept))
+    assert other.known("a") is None
+    other.get("a", lambda: np.ones(10))
+    assert other.known("a").all()
+    assert not kept.known("a").any()
+    other.get("b", lambda: np.ones(10))
+    assert other.known("a") is None
+
+
+def test_those_used_last_stay_within_the_limit():
+    kept = ArrayCache(2 * 80)
+    for name in ("a", "b", "a", "c"):  # c makes b leave, for a was used after it
+        kept.get(name, lambda: np.zeros(10))
+    remade = []
+    for name in ("a", "c", "b"):
+        kept.get(name, lambda name=name: remade.append(name) or np.zeros(10))
+    assert remade == ["b"]
+
+
+def test_an_array_beyond_the_limit_is_made_and_not_kept():
+    kept, made = ArrayCache(8), []
+    for _ in range(2):
+        assert kept.get("a", lambda: made.append(None) or np.ones(5)).sum() == 5.0
+    assert len(made) == 2
+
+
+def test_an_array_beyond_the_limit_displaces_no_other():
+    kept, made = ArrayCache(80), []
+    for size in (10, 11, 10):
+        kept.get(size, lambda size=size: made.append(size) or np.zeros(size))
+    assert made == [10, 11]
+
+
+def test_solvers_on_other_kernels_share_arrays_and_their_limit():
+    kept = ArrayCache(2 * 80)
+    first, second = kept.on("first"), kept.on("second")
+    assert (kept.kernels_id, first.kernels_id, second.kernels_id) == ("", "first", "second")
+    made = first.get("a", lambda: np.zeros(10))
+    assert second.get("a", lambda: np.ones(10)) is made
+    for name in ("b", "c"):
+        second.get(name, lambda: np.zeros(10))
+    assert first.get("a", lambda: np.ones(10)).all()  # was forgotten
+
+
+def solution_of_proximity(objective, bound, **extra):
+    empty = np.zeros(1)
+    return Solution(empty, empty, 0.0, empty, objective, bound, StopReason.CONVERGED, extra=extra)
+
+
+def test_the_gap_of_several_solutions_is_that_of_their_sums():
+    assert proximity_of([solution_of_proximity(2.0, 1.0), solution_of_proximity(8.0, 7.0)]) == {
+        "gap": pytest.approx(0.2)
+    }
+
+
+def test_where_no_gap_is_known_it_is_the_largest_stationarity():
+    some = [
+        solution_of_proximity(2.0, 1.0, stationarity=0.1),
+        solution_of_proximity(2.0, 1.0, stationarity=0.3),
+    ]
+    assert proximity_of(some) == {"stationarity": 0.3}
+
+
+@pytest.mark.parametrize("name", ["level", "spicymkl"])
+def test_the_most_points_are_those_that_memory_holds(name):
+    method = METHODS[name]
+    most = most_points(method, method.params(), 10, 2**30)
+    needed = [method.memory(ProblemSize(n, 10, n), method.params()).needed
+              for n in (most, most + 1)]  # fmt: skip
+    assert needed[0] <= 2**30 < needed[1]
+    assert most_points(method, method.params(), 10, 1) == 0
+
+
+def test_a_loss_decides_what_a_method_learns():
+    found = losses_by_target(METHODS["primalmkl"].params)
+    assert found == {
+        Target.CLASSES: ["squared-hinge"],
+        Target.VALUES: ["squared", "epsilon-squared"],
+        Target.ONE_CLASS: ["one-class"],
+    }
+    assert losses_by_target(METHODS["level"].params) == {Target.CLASSES: []}
+
+
+def test_methods_on_graphs_and_their_baseline_learn_from_unlabelled_points():
+    able = {name for name, method in METHODS.items() if learns_unlabelled(method)}
+    on_graphs = {name for name, method in METHODS.items() if method.needs_laplacian}
+    assert able == on_graphs | {"rls"}
+
+
+def test_choices_are_the_texts_of_an_annotation():
+    assert choices(Literal["a", "b"]) == ["a", "b"]
+    assert choices(Literal["a", 1] | list[float] | None) == ["a"]
+    assert choices(float) == []

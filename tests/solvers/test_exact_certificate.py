@@ -1,13 +1,15 @@
-"""Certificates on the kernels themselves of solutions on factors, against a conic solver."""
+"""Certificates of solutions on factors with the kernels themselves."""
 
 from __future__ import annotations
 
 import tracemalloc
 from contextlib import suppress
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
 from mkldist import KernelBank
@@ -16,7 +18,12 @@ from mkldist.bank.sources import ArraySource
 from mkldist.errors import ConvergenceWarning
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.exact_certificate import certified_exactly
+from mkldist.solvers.exact_certificate import (
+    certified_exactly,
+    estimated_value,
+    with_expansions,
+    with_kernels,
+)
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
 from tests.variants import quick
@@ -220,3 +227,85 @@ def test_a_solution_on_the_kernels_themselves_has_one_gap():
         solution = mkldist.solve("level", bank, Y, C=50.0)
     assert solution.exact_gap == solution.gap
     assert solution.exact_dual_objective is None
+
+
+N, C = 90, 3.0
+EXACT_MACHINE_RNG = np.random.default_rng(0)
+EXACT_MACHINE_X = EXACT_MACHINE_RNG.normal(size=(N, 3))
+EXACT_MACHINE_Y = np.where(
+    EXACT_MACHINE_X[:, 0] * EXACT_MACHINE_X[:, 1] + 0.2 * EXACT_MACHINE_RNG.normal(size=N) > 0,
+    1.0,
+    -1.0,
+)
+TWO = np.column_stack([EXACT_MACHINE_Y, np.where(EXACT_MACHINE_X[:, 2] > 0, 1.0, -1.0)])
+GRAMS = np.array([rbf_kernel(EXACT_MACHINE_X, gamma=g) for g in (0.05, 1.0, 30.0)])
+
+
+def on_factors_of_exact_machine(y, weights=None, scale=1.0):
+    """Return kernels of half the given scale, a problem on them, and its solution on factors."""
+    begun = begin_factors(ArraySource(2.0 * GRAMS / scale), FactorLimits(rank=8))
+    kernels = begun.with_diagonals(np.ones(len(GRAMS)))
+    kernels.scale[:] = 0.5 * scale
+    method, problem = METHODS["level"], Problem(y, len(GRAMS), weights=weights)
+    steps = method.solve(problem, method.params(C=C, tol=0.01))
+    return (
+        kernels,
+        problem,
+        solve_alone(kernels.factors, Job("level", kernels.view, problem, steps)),
+    )
+
+
+def value_at(solution, y, bounds, bias):
+    v, d = solution.coefficients, solution.kernel_weights
+    f = np.einsum("m,mij,j...->i...", d, GRAMS, v)
+    losses = np.maximum(0.0, 1.0 - y * (f + bias))
+    return 0.5 * float((v * f).sum()) + float((bounds * losses.T).sum()), f
+
+
+@pytest.mark.parametrize("y", [EXACT_MACHINE_Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_value_is_that_of_the_expansion_at_its_best_bias(y, weighted):
+    weights = EXACT_MACHINE_RNG.uniform(0.5, 2.0, N) if weighted else None
+    kernels, problem, solution = on_factors_of_exact_machine(y, weights, scale=7.0)
+    found, bounds = with_kernels(kernels, problem, C, solution), problem.bound(C)
+    expected, f = value_at(solution, y, bounds, found.bias)
+    assert found.objective == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(found.training_values, f + found.bias, atol=1e-10)
+    others = [value_at(solution, y, bounds, found.bias + by)[0] for by in (-0.1, 0.1)]
+    assert min(others) >= expected - 1e-9
+    assert abs(found.objective / solution.objective - 1.0) > 1e-4
+
+
+@pytest.mark.parametrize("y", [EXACT_MACHINE_Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_value_of_expansions_is_that_of_their_functions_at_the_best_bias(y, weighted):
+    weights = EXACT_MACHINE_RNG.uniform(0.5, 2.0, N) if weighted else None
+    kernels, problem, solution = on_factors_of_exact_machine(y, weights, scale=7.0)
+    d, bounds = np.array([0.7, 0.0, 0.3]), problem.bound(C)
+    solution = replace(solution, kernel_weights=d)
+    own = np.array(
+        [solution.coefficients * EXACT_MACHINE_RNG.uniform(0.5, 1.5, y.shape) for _ in range(2)]
+    )
+    found = with_expansions(kernels, problem, C, solution, own)
+    products = [GRAMS[m].astype(np.longdouble) @ a for m, a in zip((0, 2), own, strict=True)]
+    f = d[0] * products[0] + d[2] * products[1]
+    norm = sum(d[m] * (a * p).sum() for m, a, p in zip((0, 2), own, products, strict=True))
+
+    def value(bias):
+        losses = np.maximum(0.0, 1.0 - y * (f + bias))
+        return norm / 2 + (bounds * losses.T).sum()
+
+    assert value(found.bias) <= found.objective <= value(found.bias) * (1 + 1e-9)
+    assert min(value(found.bias + by) for by in (-0.1, 0.1)) >= value(found.bias) - 1e-9
+    np.testing.assert_allclose(found.training_values, (f + found.bias).astype(float), atol=1e-10)
+    assert found.kernel_coefficients is own
+
+
+def test_an_estimate_from_all_points_is_the_value_at_the_old_bias():
+    kernels, problem, solution = on_factors_of_exact_machine(EXACT_MACHINE_Y)
+    found = estimated_value(kernels, problem, C, solution, np.arange(N))
+    assert found == pytest.approx(
+        value_at(solution, EXACT_MACHINE_Y, C, solution.bias)[0], rel=1e-6
+    )
+    some = EXACT_MACHINE_RNG.integers(N, size=4000)
+    assert estimated_value(kernels, problem, C, solution, some) == pytest.approx(found, rel=0.02)

@@ -1,15 +1,32 @@
-"""The inner support vector machine against scikit-learn."""
+"""Support vector machines against scikit-learn and exact arithmetic."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from cvxpy.error import SolverError
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 from sklearn.svm import SVC
 
-from mkldist.solvers.svm import best_bias, solve_svm
-from tests.methods import instances
+from mkldist.core.counters import Counters
+from mkldist.methods.registry import METHODS
+from mkldist.optim.factored_matrix import FactoredMatrix
+from mkldist.solvers.svm import (
+    InnerSvm,
+    ascent_on,
+    best_bias,
+    slack_spread,
+    solve_svm,
+    sum_over_classes,
+    train,
+)
+from tests.methods import instances, plain_bank
+from tests.methods.references.simplex_svm import simplex_optimum
 
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 
@@ -121,3 +138,156 @@ def test_the_weighted_bias_is_no_worse_than_any_kink(values, random):
     best = loss(best_bias(f, y, weights))
     assert all(best <= loss(kink) * (1 + 1e-9) + 1e-9 for kink in y - f)
     assert best_bias(f, y, np.full(len(f), 0.3)) == pytest.approx(best_bias(f, y), abs=1e-12)
+
+
+def points(n: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(6)
+    y = instances._labels(rng, n, n // 2)
+    return instances._points(rng, y, 3), y
+
+
+def unscaled(factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return polynomial and linear kernels of points in large units, and labels."""
+    x, y = points()
+    kernels = [polynomial_kernel(factor * x, degree=d, gamma=1.0) for d in (2, 3)]
+    return np.array([*kernels, linear_kernel(factor * x)]), y
+
+
+def exact_primal(K: np.ndarray, y: np.ndarray, C: float, beta: np.ndarray, bias: float) -> Fraction:
+    """Return ``1/2 beta'K beta + C sum_i hinge_i`` in fractions."""
+    exact = np.vectorize(lambda number: Fraction(float(number)), otypes=[object])
+    b, f = exact(beta), exact(K) @ exact(beta)
+    hinges = (
+        max(Fraction(0), 1 - int(s) * (v + Fraction(bias))) for s, v in zip(y, f, strict=True)
+    )
+    return sum(b * f) / 2 + Fraction(C) * sum(hinges)
+
+
+@pytest.mark.parametrize("factor", [1.0, 100.0, 1e3, 1e4])
+def test_an_enlarged_function_is_worth_no_more_than_its_upper_bound(factor):
+    grams, y = unscaled(factor)
+    K = np.ascontiguousarray(grams.mean(axis=0))
+    svm = solve_svm(K, y, 1.0, tol=1e-12)
+    exact = exact_primal(K, y, 1.0, svm.coefficients, float(svm.bias))
+    # svm.rounding allows 1.3e-11 of the objective at the larger factors
+    assert exact <= Fraction(svm.objective) * (1 + Fraction(1, 10**11))
+    assert svm.gap <= 1e-8
+    assert svm.scale >= 1.0
+    np.testing.assert_allclose(svm.values, K @ svm.coefficients + svm.bias, rtol=0, atol=1e-9)
+    if factor >= 1e3:  # the plain function costs C times its rounding
+        assert svm.scale > 1.0
+        plain = exact_primal(K, y, 1.0, svm.signed, float(svm.bias))
+        assert plain > 1.5 * Fraction(svm.objective)
+
+
+PLAIN = {"acceleration": "none"}
+
+
+def optimum_without_bounds(grams: np.ndarray, y: np.ndarray, largest: float) -> float:
+    """Return the conic optimum at a C that exceeds all dual variables, of which one is `largest`.
+
+    On some processors rounding makes Clarabel give up at one C and not at its neighbour.
+    """
+    for factor in (2.0, 2.5, 1.5):
+        C = factor * largest
+        with suppress(SolverError, TypeError):
+            return simplex_optimum(instances.Instance("unit", grams, y, C), y, {"C": C})
+    raise AssertionError("Clarabel gave up at every C")
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("level", {}), ("level", PLAIN), ("silp", {}), ("silp", PLAIN), ("simplemkl", {}),
+        ("hessianmkl", {}),
+    ],
+)  # fmt: skip
+def test_wrappers_converge_on_unscaled_kernels(name, own):
+    """With kernels t K and bound C, the optimum is 1/t times that of K and t C."""
+    grams, y = unscaled(1e3)
+    t = float(np.trace(grams.mean(axis=0)))
+    params = METHODS[name].params(C=1.0, tol=1e-4, **own)
+    problem = plain_bank.problem(grams, y)
+    solution = plain_bank.run(METHODS[name].solve(problem, params), grams)
+    assert solution.converged
+    assert solution.gap <= 1e-4
+    # t C is out of reach of a conic solver
+    optimum = optimum_without_bounds(grams / t, y, t * np.abs(solution.dual_variables).max()) / t
+    assert solution.dual_objective <= optimum * (1 + 1e-6)
+    assert solution.objective >= optimum * (1 - 1e-6)
+
+
+def test_the_spread_is_that_of_points_below_their_bounds():
+    slack, beta = np.array([3.0, 1.0, -2.0, 9.0]), np.array([0.0, 0.5, -1.0, 1.0])
+    lower, upper = np.array([0.0, 0.0, -1.0, 0.0]), np.array([1.0, 1.0, 0.0, 1.0])
+    assert slack_spread(slack, beta, lower, upper) == 3.0 - 1.0
+    assert slack_spread(slack[3:], beta[3:], lower[3:], upper[3:]) == 0.0
+
+
+C = 10.0
+
+
+def labels() -> np.ndarray:
+    """Labels of two classes, one column each, that share no relation."""
+    y = instances.balanced().y
+    return np.column_stack([y, np.roll(y, 7)])
+
+
+def test_machines_of_classes_are_those_of_each_class_side_by_side():
+    K, y, counters = instances.balanced().grams.mean(axis=0), labels(), Counters()
+    joint = train(K, y, C, 1e-10, counters)
+    alone = [solve_svm(K, np.ascontiguousarray(column), C, tol=1e-10) for column in y.T]
+    assert joint.objective == pytest.approx(sum(svm.objective for svm in alone), rel=1e-9)
+    assert joint.dual_objective <= joint.objective
+    for c, svm in enumerate(alone):
+        np.testing.assert_array_equal(joint.alpha[:, c], svm.alpha)
+        assert joint.bias[c] == svm.bias
+    assert counters.svm_solves == 2
+    assert counters.svm_iterations == sum(svm.iterations for svm in alone)
+
+
+def test_a_machine_starts_from_the_last_or_from_a_given_one():
+    instance, counters = instances.unbalanced(), Counters()
+    K = instance.grams.mean(axis=0)
+    svm_at = InnerSvm(instance.y, 20.0, 1e-6, counters)
+    first = svm_at(K)
+    assert svm_at(K).iterations < 0.5 * first.iterations
+    fresh = InnerSvm(instance.y, 20.0, 1e-6, counters)
+    fresh.begin_at(first.alpha)
+    assert fresh(K).iterations < 0.5 * first.iterations
+    assert counters.svm_solves == 3
+
+
+def test_machines_are_solved_to_a_share_of_the_tolerance_and_exactly_once_sharpened():
+    instance = instances.unbalanced()
+    K = instance.grams.mean(axis=0)
+    svm_at = InnerSvm(instance.y, 20.0, 0.1, Counters())
+    assert 1e-12 < svm_at(K).gap <= 0.05 * 0.1
+    svm_at.sharpen()
+    assert svm_at(K).gap < 1e-12
+
+
+def test_forms_are_added_up_over_classes():
+    q = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert sum_over_classes(q).tolist() == [3.0, 7.0]
+    assert sum_over_classes(q[0]).tolist() == [1.0, 2.0]
+
+
+G = np.random.default_rng(0).normal(size=(40, 6))
+Y = np.where(G[:, 0] > 0.1, 1.0, -1.0)
+BOUNDS = np.minimum(Y, 0.0), np.maximum(Y, 0.0)
+
+
+@pytest.mark.parametrize("thin", [True, False])
+def test_an_ascent_ends_where_no_pair_violates_optimality(thin):
+    K = FactoredMatrix(np.ones(1), [G], (G**2).sum(axis=1)[None], 40) if thin else G @ G.T
+    beta, slack = np.zeros(40), Y.copy()
+    updates, _ = ascent_on(K, Y, *BOUNDS, lambda *_: False)(beta, slack, 1e-9)
+    np.testing.assert_allclose(slack, Y - G @ (G.T @ beta), atol=1e-10)
+    assert updates > 0
+    assert slack[beta < BOUNDS[1]].max() - slack[beta > BOUNDS[0]].min() <= 1e-8
+
+
+def test_an_ascent_ends_on_request():
+    K = FactoredMatrix(np.ones(1), [G], (G**2).sum(axis=1)[None], 40)
+    assert ascent_on(K, Y, *BOUNDS, lambda *_: True)(np.zeros(40), Y.copy(), 0.0) == (0, 0)

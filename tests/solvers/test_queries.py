@@ -1,20 +1,57 @@
-"""Solutions that hold a support vector machine, on a problem that is solved by hand.
-
-On the identity matrix with labels (1, -1), the dual ``2 a - a^2`` has its maximum 1 at a = 1, where
-the primal value is 1 too, with bias 0.
-"""
+"""What several methods ask of a bank, and solutions of machines at fixed weights."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from mkldist.core.counters import Counters
 from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.queries import best_multiple, gram_matrices, largest_forms
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import SvmSolution, solve_svm
 from mkldist.solvers.svm_solution import fixed_weights_solution, svm_solution
+from tests.methods import plain_bank
+
+
+def test_the_matrices_come_in_the_order_asked_for():
+    grams = np.random.default_rng(0).normal(size=(5, 3, 3))
+    found = plain_bank.run(gram_matrices(np.array([3, 0, 4])), grams)
+    np.testing.assert_array_equal(found, grams[[3, 0, 4]])
+
+
+def test_forms_are_at_least_those_of_extended_precision():
+    rng = np.random.default_rng(0)
+    roots = rng.normal(size=(5, 40, 3))
+    grams = roots @ roots.swapaxes(1, 2)
+    vectors = rng.normal(size=(40, 4))
+    for root in roots:  # near the null space the terms cancel
+        vectors -= root @ np.linalg.lstsq(root, vectors, rcond=None)[0]
+    found = plain_bank.run(largest_forms(vectors), grams)
+    exact = np.einsum(
+        "ir,mij,jr->mr", vectors, grams.astype(np.longdouble), vectors.astype(np.longdouble)
+    )
+    assert (found >= exact).all()
+    assert (found <= exact + 1e-11).all()
+
+
+@pytest.mark.parametrize(("height", "form"), [(2.0, 1.0), (2.0, 2.0), (2.0, 9.0), (2.0, 0.0)])
+def test_no_multiple_has_a_greater_dual_value(height, form):
+    best = minimize_scalar(
+        lambda t: 0.5 * t**2 * form - t * height, bounds=(0, 1), method="bounded"
+    )
+    value, [t] = best_multiple(np.ones(1), height, form)
+    assert value == pytest.approx(-best.fun, abs=1e-4)
+    assert value >= -best.fun * (1 - 1e-12)
+    assert value == t * height - 0.5 * t**2 * form
+
+
+@pytest.mark.parametrize("form", [0.0, 1e-12, 1e-3])
+def test_a_height_that_rounding_makes_negative_bounds_by_zero(form):
+    assert best_multiple(np.ones(1), -1e-9, form).value == 0.0
+
 
 Y = np.array([1.0, -1.0])
 WEIGHTS = np.array([0.25, 0.75])
