@@ -320,11 +320,6 @@ def plain(value: Any) -> Any:
     Data classes and named tuples become objects, arrays lists, paths and members of enumerations
     text; NaN and infinite numbers become null.
 
-    Parameters
-    ----------
-    value : object
-        Any nesting of these.
-
     Examples
     --------
     >>> plain({"gap": float("nan"), "splits": (0, 1)})

@@ -35,15 +35,9 @@ LOCK, OWNER = ".lock", ".owner"
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Paths of the parts of a sweep's output.
+    """Paths of the parts of a sweep's output."""
 
-    Parameters
-    ----------
-    path : Path
-        The folder itself.
-    """
-
-    path: Path
+    path: Path  # The folder itself
 
     @property
     def manifest(self) -> Path:
@@ -78,21 +72,12 @@ class OutputFolder:
 
 @dataclass(frozen=True)
 class Claim:
-    """Note of the process that claimed an output folder.
+    """Note of the process that claimed an output folder."""
 
-    Parameters
-    ----------
-    pid : int
-        Id of the process.
-    host : str
-        Name of its machine, for people.
-    machine : str
-        Id of its machine or container, see :func:`mkldist.core.durable.machine_id`; empty if the
-        note has none.
-    """
-
-    pid: int
-    host: str
+    pid: int  # Id of the process
+    host: str  # Name of its machine, for people
+    # Id of its machine or container, see `core.durable.machine_id`; empty if the note has
+    # none
     machine: str = ""
 
     def __str__(self) -> str:
@@ -122,17 +107,6 @@ def claimed(
     """Claim the output folder of a sweep while the context lasts.
 
     The operating system holds the lock and releases it when the process ends, even by a kill.
-
-    Parameters
-    ----------
-    path : Path
-        The folder, made if it is missing.
-    sweep_name : str
-        Name of the sweep that owns the folder from now on.
-    file : Path, optional
-        Its file, which commands that are given the folder read.
-    spec : str, optional
-        Its whole specification as JSON, from which the results can be made anew.
 
     Raises
     ------
@@ -242,21 +216,11 @@ _FILE = re.compile(rb'"file": "([^"\\]+)"')
 
 @dataclass(frozen=True)
 class Manifest:
-    """The sweep that owns a folder.
+    """The sweep that owns a folder."""
 
-    Parameters
-    ----------
-    sweep : str
-        Its name.
-    file : Path or None
-        The file that it was last made from; None if it is not known.
-    spec : str
-        Its specification as JSON, overrides included; empty if it is not known.
-    """
-
-    sweep: str
-    file: Path | None = None
-    spec: str = ""
+    sweep: str  # Its name
+    file: Path | None = None  # The file that it was last made from; None if it is not known
+    spec: str = ""  # Its specification as JSON, overrides included; empty if it is not known
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -382,20 +346,12 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class ReadData:
-    """What a sweep read as a data set.
+    """What a sweep read as a data set."""
 
-    Parameters
-    ----------
-    fingerprint : str
-        Content hash of the data set.
-    files : mapping of str to Stamp
-        The state of its files, by their absolute paths, just before they were read.
-    read : float
-        When that was, in seconds since the epoch.
-    """
-
-    fingerprint: str
+    fingerprint: str  # Content hash of the data set
+    # The state of its files, by their absolute paths, just before they were read
     files: Mapping[str, Stamp]
+    # When that was, in seconds since the epoch
     read: float = field(default_factory=time.time, compare=False)
 
     @property
@@ -445,15 +401,7 @@ def note_data(folder: Path, data: Mapping[str, ReadData]) -> None:
 
 
 def changed_data(folder: Path, data: Mapping[str, ReadData]) -> Iterator[str]:
-    """Yield words on the files that changed the data since the sweep of a folder read them.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder, which may be missing.
-    data : mapping of str to ReadData
-        The data as they are now, by data set.
-    """
+    """Yield words on the files that changed the data since the sweep of a folder read them."""
     noted = read_data_note(folder)
     for name, now in data.items():
         before = noted.get(name)
@@ -477,17 +425,7 @@ BANK_NOTE = "banks.json"
 
 
 def note_banks(path: Path, root: str, banks: Collection[str]) -> None:
-    """Add banks to the note in an output folder; write a damaged note anew, with these alone.
-
-    Parameters
-    ----------
-    path : Path
-        The output folder, which this process has claimed.
-    root : str
-        Folder or URL of the banks; it is noted without any too, as graph Laplacians lie there.
-    banks : collection of str
-        Their ids.
-    """
+    """Add banks to the note in an output folder; write a damaged note anew, with these alone."""
     noted = noted_banks(path)
     ids = sorted({*noted.get(root, ()), *banks})
     if ids != noted.get(root):
@@ -547,29 +485,14 @@ WORK_NOTE = ".work.json"
 
 @dataclass(frozen=True)
 class AtWork:
-    """Runs of one method, or blocks of one bank, that workers are at work on.
+    """Runs of one method, or blocks of one bank, that workers are at work on."""
 
-    Parameters
-    ----------
-    place : str
-        Node of the runs in the results, or data set and bank.
-    doing : str
-        What is being done, such as ``"solving"``.
-    since : float
-        When it began, in seconds since the epoch.
-    n_runs : int
-        Number of runs; 0 for a bank.
-    splits : tuple of int
-        Their splits.
-    params : mapping of str to sequence
-        Their hyperparameters, and the values of each.
-    """
-
-    place: str
-    doing: str
-    since: float
-    n_runs: int = 0
-    splits: tuple[int, ...] = ()
+    place: str  # Node of the runs in the results, or data set and bank
+    doing: str  # What is being done, such as `"solving"`
+    since: float  # When it began, in seconds since the epoch
+    n_runs: int = 0  # Number of runs; 0 for a bank
+    splits: tuple[int, ...] = ()  # Their splits
+    # Their hyperparameters, and the values of each
     params: Mapping[str, Sequence[Any]] | None = None
 
 

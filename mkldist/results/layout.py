@@ -66,53 +66,35 @@ _COORDINATES = {variable.name: variable for variable in COORDINATES}
 
 @dataclass(frozen=True, eq=False)
 class TreeFacts:
-    """Facts that the layout needs beside the plan.
+    """Facts that the layout needs beside the plan."""
 
-    Parameters
-    ----------
-    dims : mapping of str to mapping of str to mapping of str to sequence
-        Hyperparameters of each method and their values, by data set and the method's key.
-    kernels : mapping of (str, str) to mapping of str to (M,) array
-        Coordinates along kernels, by data set and bank label, see
-        :func:`mkldist.results.layout.kernel_coordinates`; without them kernels have
-        numbers only.
-    labels : mapping of str to (n,) array
-        Labels of all rows, by data set; needed if predictions or coefficients are kept.
-    predictions : bool
-        True if decision values are kept.
-    data : mapping of str to mapping
-        What a reader needs to know of each data set, JSON-serialisable: ``rows``, ``features``,
-        ``missing`` cells, numbers of rows by class in ``classes``, of features by view in
-        ``views`` and of Gram matrices in ``matrices``, and the number of ``groups`` of rows.
-    tasks : mapping of str to {"classification", "regression"}
-        Task of each data set; classification by default.
-    unlabelled : collection of str
-        Data sets with unlabelled rows in some split.
-    classes : mapping of str to sequence of str
-        Names of the classes of each data set of classes, of two first that of -1.
-    splits : mapping of str to mapping of str to array
-        Coordinates along the splits of each data set: ``repeat``, ``fold``, ``n_train``, ``n_test``
-        and ``n_unlabelled``.
-    n_features : mapping of str to int
-        Number of features of each data set.
-    run_parameters : mapping of str to mapping of str to sequence of str
-        Parameters of which every run of a method has a value of its own, and which are no dims, by
-        data set and the method's key: those of trials, and a C that another method gives.
-    most_runs : int
-        As many runs as a sweep may have of which some depend on others; 0 for any other.
-    """
-
+    # Hyperparameters of each method and their values, by data set and the method's key
     dims: Mapping[str, Mapping[str, Mapping[str, Sequence[Any]]]]
+    # Coordinates along kernels, by data set and bank label, see
+    # `results.layout.kernel_coordinates`; without them kernels have numbers only
     kernels: Mapping[tuple[str, str], Mapping[str, Array]] = field(default_factory=dict)
+    # Labels of all rows, by data set; needed if predictions or coefficients are kept
     labels: Mapping[str, Array] = field(default_factory=dict)
-    predictions: bool = False
+    predictions: bool = False  # True if decision values are kept
+    # What a reader needs to know of each data set, JSON-serialisable: `rows`, `features`,
+    # `missing` cells, numbers of rows by class in `classes`, of features by view in
+    # `views` and of Gram matrices in `matrices`, and the number of `groups` of rows
     data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Task of each data set; classification by default
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    unlabelled: Collection[str] = ()
+    unlabelled: Collection[str] = ()  # Data sets with unlabelled rows in some split
+    # Names of the classes of each data set of classes, of two first that of -1
     classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # Coordinates along the splits of each data set: `repeat`, `fold`, `n_train`, `n_test`
+    # and `n_unlabelled`
     splits: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+    # Number of features of each data set
     n_features: Mapping[str, int] = field(default_factory=dict)
+    # Parameters of which every run of a method has a value of its own, and which are no
+    # dims, by data set and the method's key: those of trials, and a C that another method
+    # gives
     run_parameters: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    # As many runs as a sweep may have of which some depend on others; 0 for any other
     most_runs: int = 0
 
     @property
@@ -132,39 +114,21 @@ class TreeFacts:
 
 @dataclass(frozen=True, eq=False)
 class MethodNode:
-    """The node of one method on one bank.
+    """The node of one method on one bank."""
 
-    Parameters
-    ----------
-    path : str
-        Path in the tree, without a leading slash.
-    dims : dict of str to int
-        Sizes of ``split`` and of the hyperparameters, in order.
-    coordinates : dict of str to Coordinate
-        Values of the hyperparameters; those of which every run has its own along several dims.
-    sizes : dict of str to Coordinate
-        Numbers of kernels and features; bytes and build times of the banks.
-    vectors : dict of str to int
-        Sizes of the further dims of its variables: ``kernel``, ``sample``, ``class_name`` …
-    run_ids : array of str, of the shape of `dims`
-        Id of the run at each place; an empty string at places without a run.
-    attributes : dict of str to str
-        Method, bank, task, and the parameters that all runs share.
-    variables : tuple of Variable
-        Variables of the node.
-    traces : tuple of Variable
-        Convergence traces, empty if no run records any.
-    """
-
-    path: str
-    dims: dict[str, int]
+    path: str  # Path in the tree, without a leading slash
+    dims: dict[str, int]  # Sizes of `split` and of the hyperparameters, in order
+    # Values of the hyperparameters; those of which every run has its own along several
+    # dims
     coordinates: dict[str, Coordinate]
+    # Numbers of kernels and features; bytes and build times of the banks
     sizes: dict[str, Coordinate]
+    # Sizes of the further dims of its variables: `kernel`, `sample`, `class_name` …
     vectors: dict[str, int]
-    run_ids: Array
-    attributes: dict[str, str]
-    variables: tuple[Variable, ...]
-    traces: tuple[Variable, ...]
+    run_ids: Array  # Id of the run at each place; an empty string at places without a run
+    attributes: dict[str, str]  # Method, bank, task, and the parameters that all runs share
+    variables: tuple[Variable, ...]  # Variables of the node
+    traces: tuple[Variable, ...]  # Convergence traces, empty if no run records any
 
     def places(self) -> Iterator[tuple[tuple[int, ...], str]]:
         """Yield the place and the id of every run."""
@@ -176,21 +140,12 @@ class MethodNode:
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """Layout of the whole tree.
+    """Layout of the whole tree."""
 
-    Parameters
-    ----------
-    nodes : tuple of MethodNode
-        The nodes that hold runs.
-    shared : dict of str to dict of str to Coordinate
-        Coordinates that the nodes below a group share, by the group's path.
-    attributes : dict of str to str or int
-        Attributes of the root.
-    """
-
-    nodes: tuple[MethodNode, ...]
+    nodes: tuple[MethodNode, ...]  # The nodes that hold runs
+    # Coordinates that the nodes below a group share, by the group's path
     shared: dict[str, dict[str, Coordinate]]
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: dict[str, Any] = field(default_factory=dict)  # Attributes of the root
 
     @property
     def run_ids(self) -> frozenset[str]:
@@ -419,32 +374,14 @@ _SEARCH_DIMS = {variable.name: variable for variable in SEARCH_DIMS}
 
 @dataclass(frozen=True, eq=False)
 class Coordinate:
-    """A coordinate and its values.
+    """A coordinate and its values."""
 
-    Parameters
-    ----------
-    variable : Variable
-        Name, units, meaning and dims of the coordinate.
-    values : array
-        Values; text as objects.
-    """
-
-    variable: Variable
-    values: Array
+    variable: Variable  # Name, units, meaning and dims of the coordinate
+    values: Array  # Values; text as objects
 
 
 def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
-    """Return the values of a hyperparameter: numbers if all are numbers, else text.
-
-    Parameters
-    ----------
-    name : str
-        Name of the hyperparameter, or of a dim of a search.
-    series : sequence
-        Its values.
-    method : str
-        The method that has it.
-    """
+    """Return the values of a hyperparameter: numbers if all are numbers, else text."""
     values = _array(series)
     known = _SEARCH_DIMS.get(name)
     return Coordinate(known or _variable(name, values, method, (name,)), values)
@@ -513,13 +450,6 @@ def bank_coordinates(banks: Iterable[BankPlan], n_splits: int) -> dict[str, Coor
 
     The times of stored banks come with the runs, and are NaN until then; a bank that is not stored
     takes none.
-
-    Parameters
-    ----------
-    banks : iterable of BankPlan
-        Banks of one data set and label: one for each split, or one for all.
-    n_splits : int
-        Number of splits.
     """
     n_bytes = np.full(n_splits, np.nan)
     seconds = np.full(n_splits, np.nan)
@@ -542,29 +472,13 @@ def kernel_coordinates(
     feature_names: Sequence[str] = (),
     views: Mapping[str, Collection[int]] = MappingProxyType({}),
 ) -> dict[str, Array]:
-    """Return the coordinates of a bank's kernels, by name; text as objects.
+    """Return the coordinates of a bank's M kernels, by name; text as objects, each of shape (M,).
 
-    Parameters
-    ----------
-    bank : BankSpec
-        The bank.
-    names : sequence of str
-        Names of its M kernels.
-    kernels : BankKernels or None
-        The kernels; None for a data set of Gram matrices.
-    feature_names : sequence of str, optional
-        Names of the features.
-    views : mapping of str to collection of int, optional
-        Features of each view that has a table.
-
-    Returns
-    -------
-    dict of str to (M,) array
-        ``kernel``, the names; ``function`` and each of its parameters, such as ``width``, NaN for
-        kernels without it; ``features`` as in the names, and ``feature_group``: ``all``, the name
-        by which the sweep file calls the features, ``single`` or ``several``; ``view``, if there
-        are views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.
-        The function of a Gram matrix is ``precomputed``, and its features are its view.
+    ``kernel``, the names; ``function`` and each of its parameters, such as ``width``, NaN for
+    kernels without it; ``features`` as in the names, and ``feature_group``: ``all``, the name by
+    which the sweep file calls the features, ``single`` or ``several``; ``view``, if there are
+    views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.  The
+    function of a Gram matrix is ``precomputed``, and its features are its view.
     """
     from mkldist.spec.banks import PRECOMPUTED  # commands that read need none
 
@@ -673,23 +587,6 @@ def lay_out(
     provenance: Callable[[], Mapping[str, Any]] | None = None,
 ) -> bool:
     """Write the layout of a plan into an output folder, unless it is there already.
-
-    Parameters
-    ----------
-    folder : Path
-        The output folder.
-    plan : Plan
-        The plan.
-    facts : TreeFacts
-        Facts that the layout needs beside the plan.
-    provenance : callable, optional
-        Function that returns versions and machine, as JSON-serialisable facts; called only if the
-        layout is written.
-
-    Returns
-    -------
-    bool
-        True if a damaged file was replaced.
 
     Raises
     ------

@@ -158,27 +158,7 @@ class RunRecord:
         counters: Mapping[str, int] | None = None,
         of_classes: Mapping[str, Floats] | None = None,
     ) -> RunRecord:
-        """Return the record of a run whose solvers returned.
-
-        Parameters
-        ----------
-        run : RunPlan
-            The run.
-        solutions : sequence of Solution
-            Solution of its solver, or one solution for each of several classes.
-        scores, times, provenance : mapping
-            As in the record.
-        test_rows, decision_values : array, optional
-            Predictions, if they are kept.
-        train_rows : array, optional
-            Rows of the coefficients, if these are kept.
-        kernel_coefficients : array, optional
-            Coefficients of each kernel, if kernels have their own and these are kept.
-        counters : mapping of str to int, optional
-            Counts in addition to those of the solver, e.g. ``bytes_read``.
-        of_classes : mapping of str to array, optional
-            Scores of each class.
-        """
+        """Return the record of a run whose solvers returned."""
         found = solution_fields(solutions)
         found["counters"] |= counters or {}
         found["of_classes"] = {**found.get("of_classes", {}), **(of_classes or {})}
@@ -253,19 +233,11 @@ def _identity(run: RunPlan) -> dict[str, Any]:
 
 
 def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
-    """Return the fields of a record that solutions determine.
+    """Return the fields of a record that the solution of a run, or of each class, determines.
 
-    Parameters
-    ----------
-    solutions : sequence of Solution
-        The only solution, or one solution for each of several classes.
-
-    Returns
-    -------
-    dict of str to object
-        Fields by name.  Objectives, bounds and work of several solutions are summed; of their
-        stationarities the largest counts, and a gap they have only together.  The stop reason is
-        that of the first solution that did not converge.
+    Objectives, bounds and work of several solutions are summed; of their stationarities the largest
+    counts, and a gap they have only together.  The stop reason is that of the first solution that
+    did not converge.
     """
     if len(solutions) > 1:
         return _of_each_class(solutions)
@@ -356,18 +328,9 @@ SECONDS = 10.0  # for git to answer, on a slow file system
 
 @cache
 def source_commit(package: Path = PACKAGE) -> str:
-    """Return the commit of a package's checkout; empty where it is installed otherwise.
+    """Return the commit of a package's checkout, ``-dirty`` if files differ; else an empty text.
 
-    Parameters
-    ----------
-    package : Path
-        The folder of the package, which lies at the top of the checkout.
-
-    Returns
-    -------
-    str
-        40 hexadecimal digits, and ``-dirty`` if a file of the checkout differs from the commit.
-        A package that is installed inside of somebody else's checkout has no commit.
+    A package that is installed inside of somebody else's checkout has no commit.
     """
     if not (package.parent / ".git").exists():
         return ""
@@ -411,17 +374,7 @@ def environment() -> dict[str, Any]:
 
 
 def provenance(*, seed: int, data: str, bank: str, split: str, threads: int) -> dict[str, Any]:
-    """Return inputs, software, machine and end of a run that has just ended, JSON-serialisable.
-
-    Parameters
-    ----------
-    seed : int
-        Seed of the sweep.
-    data, bank, split : str
-        Fingerprint of the data set, id of the bank, fingerprint of the split.
-    threads : int
-        Threads that linear algebra may use.
-    """
+    """Return inputs, software, machine and end of a run that has just ended, JSON-serialisable."""
     return {
         **environment(),
         "seed": seed,

@@ -88,22 +88,7 @@ def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
 
 
 def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
-    """Return one row per run and kernel of non-zero weight.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``dataset``, ``bank``, ``method``, ``split``, one for each hyperparameter of any
-        method, ``kernel`` (its name, or its position in a bank without names), ``weight`` and
-        ``run_id``, by which rows of runs are found;
-        ``class_name`` if more than two classes have their own weights; and ``function``, its
-        parameters such as ``width``, ``features``, ``feature_group`` and ``view`` of the kernel.
-    """
+    """Return one row per run and kernel of non-zero weight."""
     import pandas as pd
 
     nodes = [node for node in method_nodes(tree) if WEIGHTS.name in node.variables]

@@ -424,27 +424,13 @@ ORDER = {v.name: place for place, v in enumerate((STATE, *_SHOWN, *_OF_CLASSES, 
 
 @dataclass(frozen=True)
 class NodeKind:
-    """Facts that determine the variables of a method's node.
+    """Facts that determine the variables of a method's node."""
 
-    Parameters
-    ----------
-    task : {"classification", "regression"}
-        Task of the data set, which determines the scores.
-    unlabelled : bool
-        True if there are scores of unlabelled rows.
-    validation : bool
-        True if there are scores of inner folds.
-    n_classes : int
-        Number of classes; 0 where their names are not known.
-    shared : bool
-        True if more than two classes share their kernel weights.
-    """
-
-    task: Task = "classification"
-    unlabelled: bool = False
-    validation: bool = False
-    n_classes: int = 0
-    shared: bool = False
+    task: Task = "classification"  # Task of the data set, which determines the scores
+    unlabelled: bool = False  # True if there are scores of unlabelled rows
+    validation: bool = False  # True if there are scores of inner folds
+    n_classes: int = 0  # Number of classes; 0 where their names are not known
+    shared: bool = False  # True if more than two classes share their kernel weights
 
     @property
     def classes(self) -> bool:

@@ -33,75 +33,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A run that is recorded as failed.
+    """A run that is recorded as failed."""
 
-    Parameters
-    ----------
-    id : str
-        Its id.
-    node : str
-        Path of its method's node in the results.
-    split : int
-        Index of its split.
-    params : dict of str to object
-        Its hyperparameters.
-    error : str
-        The error.
-    """
-
-    id: str
-    node: str
-    split: int
-    params: Mapping[str, object]
-    error: str
+    id: str  # Its id
+    node: str  # Path of its method's node in the results
+    split: int  # Index of its split
+    params: Mapping[str, object]  # Its hyperparameters
+    error: str  # The error
 
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """Progress of a sweep.
+    """Progress of a sweep."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the sweep.
-    path : Path
-        Its output folder.
-    counts : mapping of RunState to int
-        Runs by state.  A run waits until its outcome is recorded, also while it is computed.
-    by_node : mapping of str to mapping of RunState to int
-        The same for each ``<dataset>/<method>``.
-    failed : tuple of FailedRun
-        The failed runs.
-    claim : Claim or None
-        The process that claimed the folder, which may have ended since.
-    at_work : tuple of AtWork
-        Runs that are being done, and banks that are being built, as that process last said; empty
-        if it has ended.
-    others : int
-        Recorded runs that are not in the plan of the last call.
-    most_runs : int
-        As many runs as a search may have, of which it has planned some; 0 without a search.
-    held : Snapshot or None
-        What the folder holds, from which this is told; None without a layout.
-    without_layout : int or None
-        Recorded runs of a folder without a layout, which no other number counts; None with one.
-        A sweep writes its layout before its first run.
-    n_damaged : int
-        Damaged records, whose runs count as waiting; of bodies ``verify`` tells.
-    """
-
-    name: str
-    path: Path
+    name: str  # Name of the sweep
+    path: Path  # Its output folder
+    # Runs by state. A run waits until its outcome is recorded, also while it is computed
     counts: Mapping[RunState, int]
-    by_node: Mapping[str, Mapping[RunState, int]]
-    failed: tuple[FailedRun, ...]
-    claim: Claim | None
+    by_node: Mapping[str, Mapping[RunState, int]]  # The same for each `<dataset>/<method>`
+    failed: tuple[FailedRun, ...]  # The failed runs
+    claim: Claim | None  # The process that claimed the folder, which may have ended since
+    # Runs that are being done, and banks that are being built, as that process last said;
+    # empty if it has ended
     at_work: tuple[AtWork, ...] = ()
-    others: int = 0
+    others: int = 0  # Recorded runs that are not in the plan of the last call
+    # As many runs as a search may have, of which it has planned some; 0 without a search
     most_runs: int = 0
+    # What the folder holds, from which this is told; None without a layout
     held: Snapshot | None = field(default=None, repr=False, compare=False)
+    # Recorded runs of a folder without a layout, which no other number counts; None with
+    # one. A sweep writes its layout before its first run
     without_layout: int | None = None
-    n_damaged: int = 0
+    n_damaged: int = 0  # Damaged records, whose runs count as waiting; of bodies `verify` tells
 
     @property
     def n_runs(self) -> int:
@@ -159,25 +122,13 @@ def sweep_status(path: str | Path) -> SweepStatus:
 
 @dataclass(frozen=True)
 class Recorded:
-    """Numbers of recorded runs.
+    """Numbers of recorded runs."""
 
-    Parameters
-    ----------
-    path : Path
-        The output folder.
-    total, failed : int
-        Runs of the plan that are recorded, and those of them that failed.
-    others : int
-        Recorded runs that are not in the plan.
-    changed : tuple of str
-        Lines on files of data that changed since the runs.
-    """
-
-    path: Path
-    total: int
+    path: Path  # The output folder
+    total: int  # Runs of the plan that are recorded, and those of them that failed
     failed: int
-    others: int
-    changed: tuple[str, ...] = ()
+    others: int  # Recorded runs that are not in the plan
+    changed: tuple[str, ...] = ()  # Lines on files of data that changed since the runs
 
 
 def recorded_runs(plan: Plan, path: Path) -> Recorded:

@@ -324,13 +324,7 @@ class RunArrays:
         self.ndim = len(self.shape)
 
     def __getitem__(self, key: Any) -> Array:
-        """Return the entries at integers and slices.
-
-        Raises
-        ------
-        mkldist.errors.StoreError
-            If a record is damaged.
-        """
+        """Return the entries at integers and slices."""
         key = key if isinstance(key, tuple) else (key,)
         n_dims = self._run_ids.ndim
         within = (..., *key[n_dims:]) if Ellipsis not in key else (...,)
@@ -525,24 +519,14 @@ Facts = dict[int, str]
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One of the results, and what its records say of data, splits and banks.
+    """One of the results, and what its records say of data, splits and banks."""
 
-    Parameters
-    ----------
-    path : Path
-        Its folder.
-    tree : xarray.DataTree
-        Its tree.
-    data, splits : dict of str to dict of int to str
-        Fingerprints of the data and of the rows of each split, by data set.
-    banks : dict of (str, str) to dict of int to str
-        Ids of the bank of each split, by data set and name of the bank.
-    """
-
-    path: Path
-    tree: xr.DataTree
+    path: Path  # Its folder
+    tree: xr.DataTree  # Its tree
+    # Fingerprints of the data and of the rows of each split, by data set
     data: dict[str, Facts] = field(default_factory=lambda: defaultdict(dict))
     splits: dict[str, Facts] = field(default_factory=lambda: defaultdict(dict))
+    # Ids of the bank of each split, by data set and name of the bank
     banks: dict[tuple[str, str], Facts] = field(default_factory=lambda: defaultdict(dict))
 
     @classmethod
@@ -567,19 +551,6 @@ class _Part:
 
 def joined(paths: Sequence[Path], trees: Sequence[xr.DataTree]) -> xr.DataTree:
     """Return the nodes of several results in one tree.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-        Their output folders.
-    trees : sequence of DataTree
-        Their trees.
-
-    Returns
-    -------
-    DataTree
-        A method or bank that results have under one name, and that differs, is called by the name
-        of its sweep too, as in ``"wdbc/level (old)"``.  Nodes of the same runs are there once.
 
     Raises
     ------
