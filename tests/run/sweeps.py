@@ -178,8 +178,8 @@ def solutions(output: Path) -> dict[str, Solution]:
 
 def record_times(output: Path) -> dict[str, int]:
     """Return when each recorded run ended, in nanoseconds, by its id and state."""
-    heads = Journal(output / "records.journal").heads().values()
-    return {f"{one.id}.{one.state}": int(1e9 * one.provenance["ended"]) for one in heads}
+    found = records(output).values()
+    return {f"{one.id}.{one.state}": int(1e9 * one.provenance["ended"]) for one in found}
 
 
 def wait_until(
