@@ -678,5 +678,5 @@ def plan(
     with given.naming():
         return SweepPlan.make(
             given.spec, given.origin, folders, given.output,
-            crew, given.kept.data, storage=storage, allow_code=allow_code,
+            crew, given.saved.data, storage=storage, allow_code=allow_code,
         )  # fmt: skip

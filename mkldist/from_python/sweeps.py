@@ -215,7 +215,7 @@ def _run(
             console=standard_error if progress else None,
             resume_command="the same call of mkldist.sweep, or "
             + command_line("sweep", given.output),
-            kept=given.kept,
+            saved=given.saved,
             allow_code=allow_code,
             of_file=of_file,
         )
@@ -312,7 +312,7 @@ class SweepInputs:
     origin: Path
     output: Path
     words: Path | Mapping[str, Any]
-    kept: SavedInputs
+    saved: SavedInputs
 
     @classmethod
     def of(

@@ -160,8 +160,8 @@ def check_answers(address: str) -> None:
             if isinstance(error, ConnectionRefusedError) and time.monotonic() < deadline:
                 time.sleep(0.1)
                 continue
-            said = (error.strerror or str(error)).lower()
-            raise no_scheduler(address, f"no answer within {CONNECT_SECONDS} s: {said}") from None
+            cause = (error.strerror or str(error)).lower()
+            raise no_scheduler(address, f"no answer within {CONNECT_SECONDS} s: {cause}") from None
         if not speaks:
             raise no_scheduler(address, f"a program that says nothing within {CONNECT_SECONDS} s")
         return
@@ -196,7 +196,7 @@ def _no_address(address: str, found: str) -> UnfitClusterError:
 CLUSTER_FILE_KEYS = ("class", "options", "workers", "tls", "allow_unencrypted")
 SILENCE, SECURITY = "silence_logs", "security"
 CLOSE_SECONDS = 10
-SAID_LENGTH = 300  # characters of what a class says
+MESSAGE_LENGTH = 300  # characters of what a class says
 _NO_VALUE = (ValueError, KeyError, AttributeError, TypeError, ArithmeticError)
 """Errors of PyYAML at values that there are not, such as the 45th of a month."""
 
@@ -330,9 +330,9 @@ def _check_scheduler(cluster: Any, description: ClusterFile) -> None:
 
 def not_started(where: str, noun: str, error: Exception, expected: str, hint: str) -> ClusterError:
     """Return the error for a cluster that does not start."""
-    said = f"{noun} that did not start: {type(error).__name__}: {_line(error)}"
+    message = f"{noun} that did not start: {type(error).__name__}: {_line(error)}"
     again = f"{hint}. Repeat the command to do the rest of the sweep"
-    return ClusterError(where, said, expected, again)
+    return ClusterError(where, message, expected, again)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -344,14 +344,14 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _refused(description: ClusterFile, cls: Any, error: Exception) -> SpecError:
     """Return the error for options that a cluster class refuses, at the option that it names."""
-    said = _line(error)
-    named = [name for name in description.options if f"'{name}'" in said]
+    message = _line(error)
+    named = [name for name in description.options if f"'{name}'" in message]
     where, noun, hint = f"{description.where}: options", "options", ""
     if named:
         where, noun, hint = f"{where}.{named[0]}", "an option", nearest(named[0], _parameters(cls))
     return SpecError(
         where,
-        f"{noun} that {description.cls} refuses ({type(error).__name__}: {said})",
+        f"{noun} that {description.cls} refuses ({type(error).__name__}: {message})",
         "keyword arguments of the class",
         hint or "Its documentation lists them",
     )
@@ -370,8 +370,8 @@ def _parameters(cls: Any) -> list[str]:
 
 def _line(error: BaseException) -> str:
     """Return what an error says, in one line of bounded length."""
-    said = " ".join(str(error).split())
-    return said if len(said) <= SAID_LENGTH else f"{said[:SAID_LENGTH]} …"
+    message = " ".join(str(error).split())
+    return message if len(message) <= MESSAGE_LENGTH else f"{message[:MESSAGE_LENGTH]} …"
 
 
 NO_DASK = "a program that does not speak as schedulers do"
@@ -523,8 +523,8 @@ def joined(options: ConnectOptions) -> Iterator[Client]:
             client = Client(target, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, MemoryError) as error:
             # The last comes of the lengths that Dask reads in what other programs say.
-            said = "" if isinstance(error, MemoryError) else str(error)
-            raise no_scheduler(options.scheduler, said or NO_DASK) from error
+            message = "" if isinstance(error, MemoryError) else str(error)
+            raise no_scheduler(options.scheduler, message or NO_DASK) from error
         stack.callback(_close_quietly, client)
         yield client
 

@@ -135,8 +135,8 @@ def _linear_algebra() -> Finding:
         for pool in pools
     }
     given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
-    said = "; workers take one each"
-    return Finding("BLAS", ", ".join([*sorted(words), *given] or ["unknown"]) + said)
+    message = "; workers take one each"
+    return Finding("BLAS", ", ".join([*sorted(words), *given] or ["unknown"]) + message)
 
 
 def _compiled_code() -> Finding:
@@ -215,39 +215,39 @@ CLOCK_SECONDS = 60.0
 def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
     """Yield a finding for each version that differs, or one of the versions that all have."""
     if not unequal:
-        same = ", ".join(f"{name} {said}" for name, said in all_versions_here().items())
+        same = ", ".join(f"{name} {message}" for name, message in all_versions_here().items())
         yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
     answers = ((one.process, str(one)) for one in unequal)
-    for said, processes in _alike(answers).items():
+    for message, processes in _alike(answers).items():
         hinders = SCHEDULER in processes or not n_equal
         rest = "" if hinders else f"; sweeps leave {'it' if len(processes) == 1 else 'them'} out"
-        yield Finding("versions", f"{_names(processes)}: {said}{rest}", ADVICE, hinders)
+        yield Finding("versions", f"{_names(processes)}: {message}{rest}", ADVICE, hinders)
 
 
 def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
     """Yield the errors with which workers answered, alike ones together."""
     answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
-    for said, workers in _alike(answers).items():
-        words = f"{_names(workers)} cannot be examined ({said})"
+    for message, workers in _alike(answers).items():
+        words = f"{_names(workers)} cannot be examined ({message})"
         yield Finding("workers", words, "Sweeps leave such workers out", hinders=not n_sound)
 
 
 def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
     """Yield whether all workers share a folder or store with the coordinator."""
-    for said, workers in _alike(wrong.items()).items():
-        if not said:
+    for message, workers in _alike(wrong.items()).items():
+        if not message:
             words = f"{root}, read and written by {pluralize(len(workers), 'worker')}"
             yield Finding(name, words)
-        elif said == NO_LOCK:
+        elif message == NO_LOCK:
             advice = "Start a sweep from one machine alone, or mount the folder with locks"
-            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice)
+            yield Finding(name, f"{root}, {_names(workers)}: {message}", advice)
         elif "://" not in root:
-            words = f"{root}, {_names(workers)}: {said}; {INSTEAD[name]}"
+            words = f"{root}, {_names(workers)}: {message}; {INSTEAD[name]}"
             yield Finding(name, words, ADVICE_SHARED)
         else:
             advice = "Choose a place that all machines reach under the same URL"
             hinders = len(workers) == len(wrong)
-            yield Finding(name, f"{root}, {_names(workers)}: {said}", advice, hinders)
+            yield Finding(name, f"{root}, {_names(workers)}: {message}", advice, hinders)
 
 
 def cache_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
@@ -418,7 +418,7 @@ def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:
     Workers that have gone meanwhile are not among them.
     """
     before = time.time()
-    told = client.run(time.time, workers=workers, on_error="return")
+    replies = client.run(time.time, workers=workers, on_error="return")
     after = time.time()
-    there = {worker: at for worker, at in told.items() if isinstance(at, float)}
+    there = {worker: at for worker, at in replies.items() if isinstance(at, float)}
     return {worker: max(before - at, at - after, 0.0) for worker, at in there.items()}

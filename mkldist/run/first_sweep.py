@@ -110,7 +110,7 @@ def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield "# Change what you like: a sweep runs only what it has not run before."
     yield f'\nname = "{sweep_name(data)}"'
     yield f"seed = {SEED}"
-    yield _said("tol = 0.01", "relative duality gap at which every method stops")
+    yield _line("tol = 0.01", "relative duality gap at which every method stops")
 
 
 def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
@@ -119,17 +119,17 @@ def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     _check_utf8(place)
     yield f"file = {spelled(Path(place).as_posix(), None)}"
     if facts.label is not None:
-        yield _said(f"label = {spelled(facts.label, None)}", _values(facts))
+        yield _line(f"label = {spelled(facts.label, None)}", _values(facts))
     if facts.regression:
-        yield _said('task = "regression"', "remove it if the labels are classes")
+        yield _line('task = "regression"', "remove it if the labels are classes")
     if facts.look is not None:
         yield from _roles(facts.look)
     if facts.rare is not None:
-        yield _said('class_weight = "balanced"', f"so that {_rare(facts)} count like the others")
+        yield _line('class_weight = "balanced"', f"so that {_rare(facts)} count like the others")
     if facts.n_rows > MANY_ROWS:
         kept = "" if facts.regression else ", classes in proportion"
         part = f"of {facts.n_rows} rows, drawn at random{kept}; remove it later"
-        yield _said(f"n_points = {PART_ROWS}", part)
+        yield _line(f"n_points = {PART_ROWS}", part)
 
 
 def _rare(facts: Facts) -> str:
@@ -164,27 +164,27 @@ def _roles(look: TableProfile) -> Iterator[str]:
     """Yield the keys of columns that are no plain features, and notes on what looks odd."""
     if look.id is not None:
         named = "the rows" if look.row_names else "the rows of predictions"
-        yield _said(f"id = {spelled(look.id, None)}", f"names {named}, so it is no feature")
+        yield _line(f"id = {spelled(look.id, None)}", f"names {named}, so it is no feature")
     ignored, groups = list(look.ignored), look.groups
     if groups is not None and groups.name != look.id and _hinders_groups(look, groups):
         ignored.append(groups)
     if ignored:
         reasons = {_reason(column): None for column in ignored}
         names = [column.name for column in ignored]
-        yield _said(f"ignore = {spelled(names, None)}", ", ".join(reasons))
+        yield _line(f"ignore = {spelled(names, None)}", ", ".join(reasons))
     texts = [column.name for column in look.ignored if column.holds_texts]
     if texts:
-        yield _said(
+        yield _line(
             f"# texts = {spelled(texts, None)}",
             'instead of ignore, for kernels with function = "spectrum"',
         )
     if look.categorical:
         names = [column.name for column in look.categorical]
-        yield _said(f"categorical = {spelled(names, None)}", "a feature for each value")
+        yield _line(f"categorical = {spelled(names, None)}", "a feature for each value")
     rows, columns = look.missing
     if rows:
         where = f"{rows} of {look.n_rows} rows, {columns} column{'s' * (columns > 1)}"
-        yield _said('impute = "median"', f"of each training part; {where} miss values")
+        yield _line('impute = "median"', f"of each training part; {where} miss values")
     for group in look.columns[look.label].alike:
         yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
     for column in look.others:
@@ -211,21 +211,21 @@ def _reason(column: Column) -> str:
 
 def _splits(facts: Facts) -> Iterator[str]:
     yield "\n[preprocessing]"
-    yield _said('scale = "zscore"', "fitted on each training part")
+    yield _line('scale = "zscore"', "fitted on each training part")
     if facts.regression:
-        yield _said('target = "zscore"', "so that C does not depend on the units of the labels")
+        yield _line('target = "zscore"', "so that C does not depend on the units of the labels")
     yield "\n[splits]"
-    yield _said('kind = "holdout"', 'or "kfold" with folds = 5')
+    yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
     yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
     if facts.look is not None:
         yield from _dependence(facts.look)
     yield "\n[selection]"
     if facts.rare is not None:
-        yield _said('metric = "balanced_error"', "mean of the error of each class")
+        yield _line('metric = "balanced_error"', "mean of the error of each class")
     if facts.is_divisible:
-        yield _said(f"folds = {FOLDS}", "choose C on each training part alone; 0: on test parts")
+        yield _line(f"folds = {FOLDS}", "choose C on each training part alone; 0: on test parts")
     else:
-        yield _said("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
+        yield _line("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 
 
 def _dependence(look: TableProfile) -> Iterator[str]:
@@ -234,8 +234,8 @@ def _dependence(look: TableProfile) -> Iterator[str]:
     if column is not None:
         line = f"groups = {spelled(column.name, None)}"
         hinders = _hinders_groups(look, column)
-        said = f"{len(column.counts)} values in {look.n_rows} rows: rows of one stay in one part"
-        yield _said(f"# {line}" if hinders else line, f"{said}{hinders}")
+        words = f"{len(column.counts)} values in {look.n_rows} rows: rows of one stay in one part"
+        yield _line(f"# {line}" if hinders else line, f"{words}{hinders}")
     dates = [other.name for other in look.others if other.orders_rows]
     if dates and column is None:
         yield "# To test later rows by earlier ones, instead of these lines:"
@@ -271,7 +271,7 @@ def _methods(facts: Facts) -> Iterator[str]:
         yield _method("primalmkl", 'loss = "squared"', 'C = "path"')
         return
     series = 'C = "path"'
-    yield _method("level", _said(series, "several values, each from the solution at the last"))
+    yield _method("level", _line(series, "several values, each from the solution at the last"))
     yield _method("uniform", series)
     yield _method("best_single", series)
     yield _method("majority")
@@ -281,7 +281,7 @@ def _method(name: str, *lines: str) -> str:
     return "\n".join(["\n[[methods]]", f'name = "{name}"', *lines])
 
 
-def _said(line: str, comment: str) -> str:
+def _line(line: str, comment: str) -> str:
     return f"{line:{COLUMN - 1}} # {in_comment(comment)}" if comment else line
 
 

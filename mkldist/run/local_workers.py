@@ -97,7 +97,7 @@ def _has_errors_output() -> bool:
 
 
 def _answer(process: subprocess.Popen[str], order: Mapping[str, Any]) -> dict[str, str]:
-    """Give a process its order; return what it answers, nothing if it has ended."""
+    """Give a process its order; return what it replies, nothing if it has ended."""
     with suppress(OSError, ValueError):
         print(json.dumps(order, default=str), file=process.stdin, flush=True)
         answer: dict[str, str] = json.loads(process.stdout.readline() if process.stdout else "")
@@ -121,7 +121,7 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def serve(order: Mapping[str, Any]) -> None:
     """Start a cluster in this process; keep it until the process that ordered it wants its end."""
-    said = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what workers print goes to the terminal
     ends, coordinator = threading.Event(), os.getppid()
 
@@ -156,11 +156,13 @@ def serve(order: Mapping[str, Any]) -> None:
                 processes=True, memory_limit=0, silence_logs="CRITICAL", **order["options"]
             )
         except Exception as error:
-            print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=said, flush=True)
+            print(
+                json.dumps({"error": f"{type(error).__name__}: {error}"}), file=replies, flush=True
+            )
             return
         with cluster:
             answer = {"address": cluster.scheduler_address}
-            print(json.dumps(answer), file=said, flush=True)
+            print(json.dumps(answer), file=replies, flush=True)
             ends.wait()
             with suppress(Exception):
                 cluster.close(timeout=CLOSE_SECONDS)

@@ -184,10 +184,10 @@ def all_versions_here() -> dict[str, str]:
 
 
 def _python() -> dict[str, str]:
-    return {PYTHON: _said(platform.python_version_tuple())}
+    return {PYTHON: _in_words(platform.python_version_tuple())}
 
 
-def _said(version: tuple[str, str, str]) -> str:
+def _in_words(version: tuple[str, str, str]) -> str:
     return f"version {'.'.join(version[:2])}"
 
 
@@ -197,13 +197,17 @@ def _answers(
     """Return what a function returns in each of some workers, without those that do not answer."""
     if not workers:
         return {}
-    told = client.run(function, workers=list(workers), on_error="return")
-    return {where: said for where, said in told.items() if not isinstance(said, BaseException)}
+    replies = client.run(function, workers=list(workers), on_error="return")
+    return {
+        where: message
+        for where, message in replies.items()
+        if not isinstance(message, BaseException)
+    }
 
 
 def _of_python(process: str, version: tuple[str, str, str]) -> Iterator[Difference]:
     """Yield the Python of a process if it differs."""
-    return _compared(process, {PYTHON: _said(version)}, _python())
+    return _compared(process, {PYTHON: _in_words(version)}, _python())
 
 
 def _compared(
@@ -397,9 +401,9 @@ def check_storage(
             else:
                 shared[name] = place
         probed = tuple(shared.values())
-        told = client.run(probe_environment, probed, workers=sorted(workers), on_error="return")
-        found = {worker: one for worker, one in told.items() if isinstance(one, Environment)}
-        failed = {worker: one for worker, one in told.items() if isinstance(one, BaseException)}
+        replies = client.run(probe_environment, probed, workers=sorted(workers), on_error="return")
+        found = {worker: one for worker, one in replies.items() if isinstance(one, Environment)}
+        failed = {worker: one for worker, one in replies.items() if isinstance(one, BaseException)}
         wrong = {name: _wrong(place, found) for name, place in shared.items()}
     return SharedStorageCheck(found, wrong, refused, failed)
 
@@ -407,7 +411,7 @@ def check_storage(
 def _wrong(place: SharedStorage, found: Mapping[str, Environment]) -> dict[str, str]:
     """Return what is wrong with a place for each worker; empty where nothing is."""
     wrong = {worker: one.wrong[place.root] for worker, one in found.items()}
-    for worker, said in wrong.items():
-        if not said and not place.has_reply(reply_name(worker)):
+    for worker, message in wrong.items():
+        if not message and not place.has_reply(reply_name(worker)):
             wrong[worker] = NOT_READ_BACK
     return wrong

@@ -140,7 +140,7 @@ class Rerun:
                 data_dirs=self.data_dirs,
                 output=self.output,
                 connect_options=self.connect_options,
-                kept=SavedInputs(toml_text(self.document)),
+                saved=SavedInputs(toml_text(self.document)),
                 allow_code=self.allow_code,
                 **options,
             )

@@ -188,11 +188,11 @@ def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
     [1, 3]
     """
     best = sorted(losses, key=lambda trial: (losses[trial], trial))
-    kept = best[: -(-len(losses) // factor)]
-    return sorted(trial for trial in kept if math.isfinite(losses[trial]))
+    best = best[: -(-len(losses) // factor)]
+    return sorted(trial for trial in best if math.isfinite(losses[trial]))
 
 
-Ask = Callable[[Space, int, Sequence[tuple[Values, float]], int], list[Values]]
+Proposer = Callable[[Space, int, Sequence[tuple[Values, float]], int], list[Values]]
 TrialLoss = Callable[[int, int], float]
 """Loss of a trial on a rung, both by number; infinite if it failed."""
 
@@ -212,7 +212,7 @@ class Study:
     space: Space  # space of the method's settings
     search: SearchSpec
     seed: int
-    ask: Ask = proposed  # proposes the batches of an adaptive search
+    ask: Proposer = proposed  # proposes the batches of an adaptive search
     trials: list[Values] = field(default_factory=list)  # the setting of each trial so far
     # Numbers of the trials on each rung so far; one rung without halving
     rungs: list[list[int]] = field(default_factory=list)
@@ -303,7 +303,7 @@ class Rounds:
         resolved: Resolved,
         n_threads: int,
         memory_limit: int | None,
-        ask: Ask = proposed,
+        ask: Proposer = proposed,
     ) -> None:
         self.spec, self.resolved = spec, resolved
         self.memory_limit = memory_limit

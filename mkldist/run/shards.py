@@ -209,7 +209,7 @@ class CallsToWorkers:
         """See :meth:`mkldist.bank.sharded.ShardCalls.call`."""
         if not self._looked:
             workers = _homes(self._client, self._admitted)
-            self._homes = placed(len(self._shards), workers, self._homes)
+            self._homes = assigned(len(self._shards), workers, self._homes)
             self._looked = True
         known = self._versions, self._shards[shard]
         return self._submitted(self._homes[shard], work_on_shard, *known, work, *arguments)
@@ -244,14 +244,14 @@ def _homes(client: Any, admitted: Collection[str] | None) -> list[str]:
     return sorted(there if admitted is None else there.keys() & set(admitted))
 
 
-def placed(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
+def assigned(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
     """Divide shards evenly among workers; as many as possible stay where they are.
 
     Examples
     --------
-    >>> placed(3, ["a", "b"], {})
+    >>> assigned(3, ["a", "b"], {})
     {0: 'a', 1: 'b', 2: 'a'}
-    >>> placed(3, ["b", "c"], {0: "a", 1: "b", 2: "a"})
+    >>> assigned(3, ["b", "c"], {0: "a", 1: "b", 2: "a"})
     {1: 'b', 0: 'c', 2: 'b'}
     """
     most = -(-n_shards // len(workers))

@@ -174,7 +174,7 @@ def run_sweep(
     retry_failed: bool = False,
     console: Callable[[], Console] | None = None,
     resume_command: str = "",
-    kept: SavedInputs = FROM_FILES,
+    saved: SavedInputs = FROM_FILES,
     allow_code: bool = False,
     of_file: SweepSpec | None = None,
 ) -> SweepOutcome:
@@ -182,7 +182,7 @@ def run_sweep(
 
     `origin` is the sweep file, at whose folder relative paths of data begin; `data_dirs` are
     searched for data sets by name.  `console` returns the console for the progress, if there is
-    any; `resume_command` stands in the message after an interruption; `kept` is what the output
+    any; `resume_command` stands in the message after an interruption; `saved` is what the output
     folder saves of a sweep that was given in Python.  `of_file` is the sweep without the changes of
     this call: where the call asks for a part of its runs, the results hold those of them that are
     recorded, too.
@@ -192,21 +192,21 @@ def run_sweep(
     """
     wall_time = WallTime.from_now(spec.wall_time)
     remove_abandoned()
-    asked, path = connect_options or ConnectOptions(), output_path(spec, output)
-    options = asked.of_execution(spec.execution)
-    files = FilesBefore.of(spec, data_dirs, origin.parent, kept.data)
-    rounds = sweep_rounds(spec, origin, data_dirs, options, kept.data, allow_code=allow_code)
+    wanted, path = connect_options or ConnectOptions(), output_path(spec, output)
+    options = wanted.of_execution(spec.execution)
+    files = FilesBefore.of(spec, data_dirs, origin.parent, saved.data)
+    rounds = sweep_rounds(spec, origin, data_dirs, options, saved.data, allow_code=allow_code)
     if of_file is not None and path.exists():
         own = {name: getattr(spec, name) for name in OF_CALL}
         whole = of_file.model_copy(update=own)
         recorded = Journal(OutputFolder(path).records).states()
-        read = partial(sweep_rounds, whole, origin, data_dirs, options, kept.data)
+        read = partial(sweep_rounds, whole, origin, data_dirs, options, saved.data)
         rounds = with_recorded(rounds, partial(read, allow_code=allow_code), recorded)
         spec = rounds.spec
     data = files.read(spec, rounds.resolved)
     words = spec.model_dump_json(exclude_defaults=True)
     with claimed(path, spec.name, origin, words) as folder:
-        changed = kept.write(folder)
+        changed = saved.write(folder)
         sweep = _Sweep(rounds, folder, wall_time)
         before = sweep.open(retry_failed=retry_failed)
         changed += noted_changes(folder.path, data) or sweep.set_aside(before)
@@ -215,7 +215,10 @@ def run_sweep(
         if len(before) < len(sweep.plan.runs):
             shown = make_progress(console() if console else None)
             with using_banks(sweep.noted_root()) as sweep.bank_use, shown as progress:
-                if not asked.are_default and options.expected_threads() < asked.expected_threads():
+                if (
+                    not wanted.are_default
+                    and options.expected_threads() < wanted.expected_threads()
+                ):
                     progress.note("isolated runs go one at a time, with one worker")
                 for line in changed:
                     progress.note(line)
@@ -240,7 +243,7 @@ class _Sweep:
         self.folder, self.store = folder, Journal(folder.records)
         self._wall_time = wall_time
         self.known: frozenset[str] = frozenset()
-        self.n_lacking = 0
+        self.n_incomplete = 0
         self.mended: list[str] = []
         self._built: set[str] = set()
         self.bank_use = BankUse()
@@ -276,9 +279,9 @@ class _Sweep:
 
     def done_again(self) -> list[str]:
         """Return a line if runs are done again because their records lack what is asked for now."""
-        if not self.n_lacking:
+        if not self.n_incomplete:
             return []
-        runs = pluralize(self.n_lacking, "run is", "runs are")
+        runs = pluralize(self.n_incomplete, "run is", "runs are")
         return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
@@ -295,9 +298,9 @@ class _Sweep:
                 states = self.recorded().items()
                 self.store.remove(i for i, state in states if state is RunState.FAILED)
             self.store.remove(undrawable_runs(self.plan, self.store))
-            lacking = lacking_runs(self.plan, self.store, self.folder.path)
-            self.store.remove(lacking)
-            self.n_lacking = len(lacking)
+            missing = lacking_runs(self.plan, self.store, self.folder.path)
+            self.store.remove(missing)
+            self.n_incomplete = len(missing)
             remove_work_note(self.folder.path)  # of a process that was killed
             self.rounds.replay(self.store)
         recorded = self._prepare()

@@ -55,7 +55,7 @@ class Checked:
     kind: str
     files: int  # number of files that were checked; blocks and descriptions for banks
     damaged: tuple[str, ...]  # paths of the damaged ones, or what is wrong with them
-    note: str = ""  # what else is to be said
+    note: str = ""  # further words
 
 
 def verify(path: Path) -> tuple[Checked, ...]:
@@ -198,27 +198,27 @@ def repair(
     allow_code: bool = False,
 ) -> list[str]:
     """Make the damaged files of an output folder anew, or remove those that a sweep makes again."""
-    name, folder, said = restored_manifest(path).sweep, OutputFolder(path), list[str]()
+    name, folder, lines = restored_manifest(path).sweep, OutputFolder(path), list[str]()
     banks = list(damaged_banks(path)) if "banks" in damaged else []
     with claimed(path, name), writing(path):  # which makes a damaged manifest anew
         if "manifest" in damaged:
-            said.append(f"manifest: made anew for sweep {name!r}")
+            lines.append(f"manifest: made anew for sweep {name!r}")
         if "records" in damaged:
             done = _without_damaged(Journal(folder.records))
-            said.append(f"records: {done}; repeat the sweep's command to do their runs again")
+            lines.append(f"records: {done}; repeat the sweep's command to do their runs again")
         if n_blocks := sum(len(store.drop_damaged()) for store, _, _ in banks if store):
             blocks = pluralize(n_blocks, "block")
-            said.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
+            lines.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
         if "laplacians" in damaged:
             n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))
-            said.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")
+            lines.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")
     anew = {*damaged} & {"layout", "snapshots"}
     if "banks" in damaged and whole_note(path) is None:
         anew.add("note")
     undescribed = [(root, bank) for store, root, bank in banks if store is None]
     if anew or undescribed:
-        said += _made_anew(folder, anew, undescribed, data_dirs, allow_code=allow_code)
-    return said
+        lines += _made_anew(folder, anew, undescribed, data_dirs, allow_code=allow_code)
+    return lines
 
 
 def _without_damaged(store: Journal) -> str:

@@ -26,7 +26,7 @@ def test_a_file_alone_is_the_file_of_the_commands():
     given = SweepInputs.of("quickstart")
     assert given.origin.name == "quickstart.toml"
     assert given.output == Path("results/quickstart")
-    assert given.kept is FROM_FILES
+    assert given.saved is FROM_FILES
     assert given.spec == load_sweep(given.origin)
 
 
@@ -34,9 +34,9 @@ def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
     spec = SPEC | {"tol": np.float64(0.1), "description": None, "seed": np.int64(3)}
     given = SweepInputs.of(spec, {"d": (X, Y)}, {"methods.level.C": range(1, 4)}, "there")
     assert (given.output, given.origin) == (Path("there"), Path("there/sweep.toml"))
-    document = tomllib.loads(given.kept.text)
+    document = tomllib.loads(given.saved.text)
     [entry] = document.pop("datasets")
-    assert entry == {"name": "d", "file": f"data/d-{given.kept.data['d'].id}.given.npz"}
+    assert entry == {"name": "d", "file": f"data/d-{given.saved.data['d'].id}.given.npz"}
     assert document == SPEC | {
         "tol": 0.1,
         "seed": 3,
@@ -62,7 +62,7 @@ def test_data_replace_those_of_the_last_call():
     first = SweepInputs.of(SPEC, {"d": (X, Y)})
     folder = first.output
     folder.mkdir(parents=True)
-    first.origin.write_text(first.kept.text)
+    first.origin.write_text(first.saved.text)
     second = SweepInputs.of(first.origin, {"d": (-X, Y)}, output=folder)
     assert second.spec.datasets[0].file != first.spec.datasets[0].file
 

@@ -32,8 +32,8 @@ from mkldist.run.shards import (
     CallsToWorkers,
     Shard,
     ShardCache,
+    assigned,
     open_sharded,
-    placed,
     work_on_shard,
 )
 from mkldist.run.sweep_setup import bank_refs
@@ -144,7 +144,7 @@ def test_a_process_without_a_cluster_answers_alone(ref, limit):
     ],
 )
 def test_shards_stay_where_they_are_unless_a_worker_has_more_than_its_share(before, workers, after):
-    assert placed(4, workers, before) == after
+    assert assigned(4, workers, before) == after
 
 
 class Workers:
