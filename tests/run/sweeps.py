@@ -106,13 +106,15 @@ def hosts_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
-    """Return the worker processes of a sweep's command."""
-    return [
-        child
-        for host in hosts_of(process)
-        for child in host.children()
-        if "spawn_main" in " ".join(child.cmdline())
-    ]
+    """Return the worker processes of a sweep's command, forked from a process or started each."""
+    found: list[psutil.Process] = []
+    for child in [child for host in hosts_of(process) for child in host.children()]:
+        words = " ".join(child.cmdline())
+        if "spawn_main" in words:
+            found.append(child)
+        elif "forkserver" in words:
+            found += child.children()
+    return found
 
 
 def start_process(

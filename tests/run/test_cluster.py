@@ -110,6 +110,7 @@ def test_a_program_that_says_something_else_is_no_scheduler():
             options.connect().__enter__()
         server.shutdown(socket.SHUT_RDWR)
         greeting.join()
+    gc.collect()  # Dask's failed client, whose end would wait for the start of another
 
 
 def test_a_cluster_file_starts_its_class(tmp_path):
