@@ -44,12 +44,13 @@ from mkldist.bank.byte_store import (
     ByteStore,
     list_folders,
     open_bytes,
+    readable,
 )
 from mkldist.core.arrays import Floating
 from mkldist.core.checksums import CHECKSUM_BYTES, crc32c
 from mkldist.core.durable import write_file
 from mkldist.core.identity import content_id
-from mkldist.errors import StoreError, UnreadableError
+from mkldist.errors import StoreError
 from mkldist.optim.pivoted_cholesky import PIECE, Piece
 
 if TYPE_CHECKING:
@@ -701,17 +702,18 @@ def _metadata(grid: tuple[int, int], n_entries: int, dtype: str) -> Any:
 def _reading(blobs: ByteStore) -> Iterator[None]:
     """Turn errors of zarr into those of a damaged or missing document, or of a medium."""
     where = f"{blobs.location}/{DOCUMENT}"
-    try:
-        yield
-    except StoreError:
-        raise
-    except _DAMAGE as error:
-        found = "no such file" if isinstance(error, NO_FILE) else f"{error or type(error).__name__}"
-        hint = f"Repeat the sweep, which mends it, or delete {blobs.location} to build it again"
-        raise DamagedDescriptionError(where, found, "the description of a bank", hint) from error
-    except Exception as error:
-        found = f"a read that failed: {type(error).__name__}: {error}"
-        raise UnreadableError(where, found, "a readable file") from error
+    with readable(where):
+        try:
+            yield
+        except StoreError:
+            raise
+        except _DAMAGE as error:
+            found = str(error) or type(error).__name__
+            found = "no such file" if isinstance(error, NO_FILE) else found
+            hint = f"Repeat the sweep, which mends it, or delete {blobs.location} to build it again"
+            raise DamagedDescriptionError(
+                where, found, "the description of a bank", hint
+            ) from error
 
 
 def _zarr_store(blobs: ByteStore) -> Any:
@@ -748,13 +750,11 @@ def _read_array(
     array: zarr.Array[Any], place: tuple[int, int], parts: Sequence[Floating], name: str
 ) -> str:
     """Read a chunk by zarr into arrays, and return its damage in words, or ``""``."""
-    try:
-        flat = np.asarray(array[place])
-    except _DAMAGE:
-        return "fails its checksum"
-    except Exception as error:
-        found = f"a read that failed: {type(error).__name__}: {error}"
-        raise UnreadableError(f"{array.store}/{name}", found, "a readable file") from error
+    with readable(f"{array.store}/{name}"):
+        try:
+            flat = np.asarray(array[place])
+        except _DAMAGE:
+            return "fails its checksum"
     start = 0
     for part in parts:
         part.reshape(-1)[:] = flat[start : start + part.size]
@@ -771,16 +771,14 @@ def _read_chunk(path: Path, parts: Sequence[Floating]) -> str:
     views = [part.reshape(-1).view(np.uint8) for part in parts]
     views.append(np.zeros(CHECKSUM_BYTES, np.uint8))
     expected = sum(view.nbytes for view in views)
-    try:
-        with path.open("rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size != expected or not all(_fill(file, view) for view in views):
-                return f"has {size} bytes instead of {expected}"
-    except NO_FILE:
-        return "is not complete"
-    except OSError as error:
-        found = f"a read that failed: {error.strerror or error}"
-        raise UnreadableError(str(path), found, "a readable file") from error
+    with readable(path):
+        try:
+            with path.open("rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size != expected or not all(_fill(file, view) for view in views):
+                    return f"has {size} bytes instead of {expected}"
+        except NO_FILE:
+            return "is not complete"
     return "" if views.pop().tobytes() == crc32c(views) else "fails its checksum"
 
 
