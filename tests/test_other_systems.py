@@ -60,10 +60,12 @@ name = "level"
 def runs(program: str, folder: Path, *words: str) -> str:
     """Run Python on a system without these modules; return what it prints."""
     (folder / "hidden.py").write_text(HIDDEN)
+    (temporary := folder / ("t" * 60)).mkdir(exist_ok=True)  # too long a name to fork workers there
     environ = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(folder), *filter(None, sys.path)]),
         "DASK_DISTRIBUTED__WORKER__PRELOAD": "hidden",
         "MKLDIST_CACHE": str(folder / "cache"),
+        "TMPDIR": str(temporary),
     }
     done = subprocess.run(
         [sys.executable, "-c", f"import hidden\n{program}", *words],
