@@ -24,7 +24,7 @@ from tests.methods.balls import squared_radii
 from tests.methods.instances import Instance
 from tests.methods.references import Case, Params, all_cases
 from tests.methods.references.manifold import heat_laplacian, losses
-from tests.methods.references.manifold import value as semi_supervised_value
+from tests.methods.references.manifold import mklsvm_value as semi_supervised_value
 from tests.methods.references.simplex_svm import groups_of, squared_sizes
 from tests.variants import quick
 
