@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from mkldist.cli import COMMANDS, main
+from mkldist.cli import COMMANDS, DEBUG_VARIABLE, main, reporting
+from mkldist.cli.options import tell_left_out
+from mkldist.errors import ClusterError, DataError, SpecError
+from mkldist.results.journal import Journal
+from mkldist.results.layout import lay_out
 from tests.cli.commands import run, run_here
+from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 FOLDER = Path(__file__).parents[2] / "sweeps"
 SWEEPS = sorted(
@@ -344,3 +353,170 @@ def test_help_names_every_command(tmp_path):
     done = run(tmp_path, "--help")
     for command in COMMANDS:
         assert command in done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "mine.toml").write_text("")
+    (tmp_path / "results" / "old").mkdir(parents=True)
+    (tmp_path / "results" / "old" / "sweep.json").write_text("{}")
+    return tmp_path
+
+
+def ask(monkeypatch, words: str) -> None:
+    """Let the next command offer what fits the last of the words, as a shell asks for it."""
+    monkeypatch.setenv("_MKLDIST_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("mkldist sw", ["plain,sweep"]),
+        ("mkldist sweep quick", ["plain,quickstart"]),
+        ("mkldist plan min", ["plain,mine.toml"]),
+        ("mkldist plan else", ["file,else"]),
+        ("mkldist status ", ["plain,old"]),
+        ("mkldist sca", ["plain,scale"]),
+        ("mkldist scale o", ["plain,old"]),
+        ("mkldist scale old --ov", ["plain,--over", "plain,--overwrite"]),
+        ("mkldist scale old --over n_t", ["plain,n_train"]),
+        ("mkldist clean o", ["plain,old"]),
+        ("mkldist compare o", ["plain,old"]),
+        ("mkldist compare old simp", ["plain,simplemkl"]),
+        ("mkldist explain ", ["plain,old"]),
+        ("mkldist explain old --method l0", ["plain,l0_mkl"]),
+        ("mkldist show simp", ["plain,simplemkl"]),
+        ("mkldist show xu", ["plain,xu2008"]),
+        ("mkldist list methods l0", ["plain,l0_mkl"]),
+        ("mkldist sweep --dashb", ["plain,--dashboard-port"]),
+    ],
+)
+def test_names_are_offered_and_paths_left_to_the_shell(folder, monkeypatch, words, offered):
+    ask(monkeypatch, words)
+    assert run_here(folder).stdout.split() == offered
+
+
+def test_a_shell_is_answered_by_another_process(folder, monkeypatch):
+    ask(monkeypatch, "mkldist sweep mine")
+    assert run(folder).stdout.split() == ["plain,mine.toml"]
+
+
+ENDS = [
+    (SpecError("s.toml: tol", "-1", "a number above 0", "Leave it out"), 2,
+     "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out.\n"),
+    (DataError("a.csv", "no rows"), 2, "mkldist: bad data: a.csv: found no rows\n"),
+    (ClusterError("scheduler tcp://x", "no answer"), 1,
+     "mkldist: cluster: scheduler tcp://x: found no answer\n"),
+    (KeyboardInterrupt(), 130, "mkldist: interrupted\n"),
+    (KeyboardInterrupt("3 of 4"), 130, "mkldist: interrupted: 3 of 4\n"),
+    (click.Abort(), 130, "mkldist: interrupted\n"),
+    (click.UsageError("No such option"), 2, "Error: No such option\n"),
+    (ZeroDivisionError("division by zero"), 1,
+     "mkldist: internal error: ZeroDivisionError: division by zero. "
+     "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
+    (OSError(errno.EIO, "Input/output error"), 1,
+     "mkldist: internal error: OSError: [Errno 5] Input/output error. "
+     "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
+    (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 900), 2,
+     f"mkldist: bad input: {'x' * 60}...: found a name that is too long; expected the path of a "
+     "file\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "code", "said"), ENDS, ids=[repr(end[0])[:20] for end in ENDS])
+def test_a_failure_is_one_message_and_a_code(monkeypatch, capsys, error, code, said):
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise error
+    assert caught.value.code == code
+    assert capsys.readouterr().err == said
+
+
+def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
+    monkeypatch.setenv(DEBUG_VARIABLE, "1")
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise SpecError("s.toml", "no such file")
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Traceback")
+    assert said.endswith("mkldist: bad sweep: s.toml: found no such file\n")
+
+
+def test_success_says_nothing(capsys):
+    with reporting():
+        pass
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("raised", ["raise KeyboardInterrupt", "exec('raise KeyboardInterrupt')"])
+def test_an_interrupt_ends_with_its_code_whatever_code_it_strikes(tmp_path, raised):
+    """``python -m`` would end by the signal where it struck code from a text, as of dataclasses."""
+    program = f"from mkldist.cli import reporting\nwith reporting():\n    {raised}\n"
+    (tmp_path / "struck.py").write_text(program)
+    ended = subprocess.run(
+        [sys.executable, "-m", "struck"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (130, "mkldist: interrupted\n")
+
+
+@pytest.mark.parametrize("broken", [errno.EIO, errno.EPIPE], ids=["terminal", "pipe"])
+def test_an_interrupt_is_one_though_its_line_cannot_be_shown(capsys, broken):
+    last = OSError(broken, "of what is shown at the end")
+    last.__cause__ = OSError(broken, "of a line break")
+    last.__cause__.__context__ = KeyboardInterrupt("3 of 4")
+    with pytest.raises(SystemExit) as caught, reporting():
+        raise last
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "mkldist: interrupted: 3 of 4\n"
+
+
+IN_A_TERMINAL = """
+import os, signal, time
+import mkldist.cli
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
+os.open(os.ttyname(0), os.O_RDWR)  # the terminal of this session from now on
+
+
+def wait(*_):
+    print("waits", flush=True)
+    try:
+        time.sleep(60)
+    finally:
+        print("is over", end="")  # stays in memory until the program ends
+
+
+mkldist.cli.LazyGroup.invoke = wait
+mkldist.cli.main()
+"""
+
+
+def test_a_terminal_that_closes_interrupts_a_command():
+    pty = pytest.importorskip("pty")
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL, "list"],
+        stdin=end, stdout=end, stderr=end, start_new_session=True,
+        env=os.environ | {"PYTHONUNBUFFERED": ""},
+    )  # fmt: skip
+    os.close(end)
+    try:
+        assert os.read(terminal, 5) == b"waits"
+        os.close(terminal)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_runs_outside_the_plan_are_told_once_a_folder(tmp_path: Path, capsys, others):
+    plan, store = made_up_plan(), Journal(tmp_path / "records.journal")
+    lay_out(tmp_path, plan, made_up_facts(plan))
+    for one in [*plan.runs[:2], *made_up_plan(datasets=["wdbc"]).runs[:others]]:
+        store.append([made_up_record(one)])
+    tell_left_out(tmp_path, tmp_path)
+    out, said = capsys.readouterr()
+    assert (out, said.count("3 more runs are recorded")) == ("", int(others > 0))

@@ -18,18 +18,20 @@ from tests.report.made_up import explanation
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("explain")
+def explained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    explained_folder = tmp_path_factory.mktemp("explain")
     more = '[[datasets]]\nname = "two_moons"\n'
     second = '[[datasets]]\nname = "two_circles"\noptions = { n = 60 }\n' + more
-    (folder / "one.toml").write_text(SWEEP.format(name="one", repeats=3).replace(more, second))
-    run(folder, "sweep", "one", "--workers", "1")
-    return folder
+    (explained_folder / "one.toml").write_text(
+        SWEEP.format(name="one", repeats=3).replace(more, second)
+    )
+    run(explained_folder, "sweep", "one", "--workers", "1")
+    return explained_folder
 
 
 @pytest.mark.slow
-def test_every_data_set_is_explained_in_tables_and_words(folder):
-    text = run(folder, "explain", "one", "--method", "level").stdout
+def test_every_data_set_is_explained_in_tables_and_words(explained_folder):
+    text = run(explained_folder, "explain", "one", "--method", "level").stdout
     words = " ".join(text.split())
     for name in ("two_moons", "two_circles"):
         assert f"{name}: level" in text
@@ -38,17 +40,17 @@ def test_every_data_set_is_explained_in_tables_and_words(folder):
 
 
 @pytest.mark.slow
-def test_the_document_has_shares_that_sum_to_one_and_a_figure(folder):
+def test_the_document_has_shares_that_sum_to_one_and_a_figure(explained_folder):
     words = ("explain", "one", "--dataset", "two_moons", "--method", "level")
     words += ("--permutations", "1", "--figure", "why.png", "--json")
-    found = json.loads(run(folder, *words).stdout)
+    found = json.loads(run(explained_folder, *words).stdout)
     (one,) = found["explanations"]
     assert found["figure"] == "why.png"
-    assert (folder / "why.png").read_bytes().startswith(b"\x89PNG")
+    assert (explained_folder / "why.png").read_bytes().startswith(b"\x89PNG")
     assert found["words"].keys() == {"two_moons"}
-    refused = run(folder, *words, code=2)
+    refused = run(explained_folder, *words, code=2)
     assert "why.png: found a file of that name; expected a new file" in refused.stderr
-    run(folder, *words, "--overwrite")
+    run(explained_folder, *words, "--overwrite")
     features = [share for share in one["shares"] if share["level"] == "kernel"]
     for kind in ("weight", "decision"):
         assert sum(share[kind]["mean"] for share in features) == pytest.approx(1.0)
@@ -69,10 +71,10 @@ def test_the_document_has_shares_that_sum_to_one_and_a_figure(folder):
         ("nothing", "nothing: found no such folder, sweep file or name"),
     ],
 )
-def test_a_mistake_is_met_by_one_message_and_writes_nothing(folder, words, said):
-    done = run(folder, "explain", *words.split(), code=2)
+def test_a_mistake_is_met_by_one_message_and_writes_nothing(explained_folder, words, said):
+    done = run(explained_folder, "explain", *words.split(), code=2)
     assert said in done.stderr
-    assert not list(folder.glob("why.[pg]*f"))
+    assert not list(explained_folder.glob("why.[pg]*f"))
 
 
 def test_one_table_has_views_then_features_with_intervals(capsys):

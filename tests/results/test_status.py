@@ -8,18 +8,28 @@ import socket
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from mkldist.core.durable import machine_id
 from mkldist.errors import StoreError
-from mkldist.results.folder import AtWork, Claim, claimed, write_manifest, write_work_note
+from mkldist.results.folder import (
+    AtWork,
+    Claim,
+    OutputFolder,
+    claimed,
+    write_manifest,
+    write_work_note,
+)
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
-from mkldist.results.status import sweep_status
+from mkldist.results.status import Recorded, lacking_runs, recorded_runs, sweep_status
 from mkldist.results.tree import open_results
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
+from tests.run.sweeps import plan_of, record_times, records, run_here, sweep_text
+from tests.variants import quick
 
 
 @pytest.fixture
@@ -129,3 +139,75 @@ def test_recorded_runs_outside_the_plan_are_counted(folder):
         records.append([made_up_record(run)])
     assert sweep_status(folder).others == 3
     assert sweep_status(folder).counts[RunState.COMPLETE] == 1
+
+
+def test_runs_of_the_plan_failed_ones_and_others_are_counted(tmp_path):
+    plan = made_up_plan()
+    store = Journal(OutputFolder(tmp_path).records)
+    for run in plan.runs[:4]:
+        store.append([made_up_record(run)])
+    store.append([RunRecord.failed(plan.runs[4], "worker lost")])
+    for run in made_up_plan(datasets=["wdbc"]).runs[:2]:
+        store.append([made_up_record(run)])
+    assert recorded_runs(plan, tmp_path) == Recorded(tmp_path, total=5, failed=1, others=2)
+
+
+def test_a_missing_folder_has_none(tmp_path):
+    place = tmp_path / "nowhere"
+    assert recorded_runs(made_up_plan(), place) == Recorded(place, 0, 0, 0)
+    assert not place.exists()
+
+
+PLAIN = sweep_text({"uniform": [1.0, 10.0]}).replace("predictions = true", "predictions = false")
+BY_DEFAULT = PLAIN.replace("predictions = false", "")
+
+
+def asking(*words: str) -> str:
+    return BY_DEFAULT.replace("[outputs]", "\n".join(("[outputs]", *words)))
+
+
+@pytest.mark.parametrize(
+    ("words", "variable"),
+    quick([("predictions = true", "decision_values"), ("coefficients = true", "coefficients")]),
+)
+def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
+    output, asked = tmp_path / "r", asking(words)
+    run_here(PLAIN, output, None)
+    before = records(output)
+    store = Journal(output / "records.journal")
+    assert set(lacking_runs(plan_of(asked), store, output)) == before.keys()
+    assert run_here(asked, output, None).computed == len(before)
+    node = open_results(output)["two_moons/uniform"]
+    assert variable in node
+    assert np.isfinite(node[variable].to_numpy()).any(axis=-1).all()
+    after = records(output)
+    assert {i: one.objective for i, one in after.items()} == {
+        i: one.objective for i, one in before.items()
+    }
+    times = record_times(output)
+    assert lacking_runs(plan_of(asked), store, output) == []
+    run_here(asked, output, None)
+    assert record_times(output) == times
+
+
+def test_few_decision_values_are_kept_by_default_with_facts_of_the_data(tmp_path, monkeypatch):
+    for most, name in ((10**6, "few"), (1, "many")):
+        monkeypatch.setattr("mkldist.run.rounds.MOST_VALUES", most)
+        run_here(BY_DEFAULT, tmp_path / name, None)
+    tree = open_results(tmp_path / "few")
+    node, many = tree["two_moons/uniform"], open_results(tmp_path / "many")["two_moons/uniform"]
+    tested = np.isfinite(node["decision_values"].to_numpy()).sum(axis=-1)
+    assert (tested == node["n_test"].to_numpy()[:, None]).all()
+    assert "decision_values" not in many
+    (data,) = json.loads(tree.attrs["data"]).values()
+    assert data["rows"] == node.sizes["sample"] == sum(data["classes"].values())
+    assert (data["features"], data["missing"]) == (2, 0)
+
+
+def test_what_is_kept_is_not_done_again_where_less_is_asked_for(tmp_path):
+    output, asked = tmp_path / "r", asking("predictions = true")
+    run_here(asked, output, None)
+    times = record_times(output)
+    run_here(PLAIN, output, None)
+    run_here(asked, output, None)
+    assert record_times(output) == times

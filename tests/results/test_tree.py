@@ -19,8 +19,10 @@ from matplotlib.figure import Figure
 
 import mkldist
 from mkldist.core.frames import frame, unframed
-from mkldist.errors import StoreError
+from mkldist.errors import InputError, StoreError
+from mkldist.methods.registry import METHODS
 from mkldist.results import tree as module
+from mkldist.results.export import export
 from mkldist.results.journal import Journal
 from mkldist.results.layout import (
     LAYOUT,
@@ -31,8 +33,10 @@ from mkldist.results.layout import (
     write_layout,
 )
 from mkldist.results.record import RunRecord
-from mkldist.results.schema import SCALARS, TEXTS
-from mkldist.results.tree import Snapshot, open_results
+from mkldist.results.rows import method_nodes, place_of, to_frame
+from mkldist.results.schema import COORDINATES, ITERATION, N_RANKS, RANK, SCALARS, TEXTS, TRACES
+from mkldist.results.tree import Snapshot, names_at, open_results, reported
+from tests.analysis.two_sweeps import made
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.results.tree_checks import assert_holds, path_of, where
 from tests.variants import quick
@@ -361,3 +365,204 @@ def test_no_results_is_an_error_that_says_so(tmp_path, name):
     with pytest.raises(StoreError, match="a sweep's output folder") as caught:
         open_results(tmp_path / name)
     assert caught.value.exit_code == 2
+
+
+def test_numbers_that_runs_report_are_variables_of_their_names(tmp_path):
+    plan = made_up_plan({"uniform": {}}, n_splits=3)
+    lay_out(tmp_path, plan, made_up_facts(plan, {"uniform": {}}))
+    first, second, third = map(made_up_record, plan.runs)
+    times = {"own_seconds": 1.5, "pass_seconds": 0.25, "wall_seconds": 9.0}
+    extra = {"chosen_kernel": 1.0, "cv_error": 0.5}
+    store = Journal(tmp_path / "records.journal")
+    store.append([replace(first, times=times, extra=extra), replace(second, times={}), third])
+    node = open_results(tmp_path)["heart/uniform"].to_dataset()
+    assert node.seconds.values[0] == 1.75
+    assert np.isnan(node.seconds.values[1])
+    assert node.chosen_kernel.values.tolist() == [node.kernel.values[1], "", ""]
+    assert node.cv_error.values[0] == 0.5
+    assert np.isnan(node.cv_error.values[1:]).all()
+
+
+def test_no_position_has_no_name():
+    positions = np.array([[1, -1], [0, 1]])
+    assert names_at(positions, ["a", "b"]).tolist() == [["b", ""], ["a", "b"]]
+    assert names_at(np.array([np.nan, 0.0]), ["a", "b"]).tolist() == ["", "a"]
+
+
+def test_scores_that_few_runs_have_are_explained():
+    assert "logistic loss" in reported("log_loss").description
+    assert reported("chosen_kernel").dtype == "string"
+    assert reported("margin").description == "margin, as the run reported it"
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_parameter_of_a_method_has_the_name_of_a_coordinate(name):
+    coordinates = {variable.name for variable in COORDINATES}
+    assert not coordinates & METHODS[name].params.model_fields.keys()
+
+
+ERRORS = {("heart", "level"): [0.1, 0.2, 0.3], ("heart", "uniform"): [0.2, 0.2, 0.2]}
+LEVEL = {("heart", "level"): [0.3, 0.2, 0.1]}
+NAMES = ("s0", "s1", "s2")
+
+
+def names(tree) -> list[tuple[str, str]]:
+    return sorted((place_of(node)["bank"], str(node.name)) for node in method_nodes(tree))
+
+
+def test_methods_of_several_sweeps_stand_in_one_tree(tmp_path):
+    made(tmp_path / "a", {("heart", "level"): ERRORS["heart", "level"]}, split_names=NAMES)
+    made(tmp_path / "b", {("heart", "uniform"): ERRORS["heart", "uniform"]}, split_names=NAMES)
+    tree = mkldist.open_results(tmp_path / "a", tmp_path / "b")
+    assert set(tree["heart"].children) == {"level", "uniform"}
+    np.testing.assert_array_equal(
+        tree["heart/uniform"].test_error.sel(C=1.0), ERRORS["heart", "uniform"]
+    )
+    [row] = mkldist.analysis.compare_methods(tree).to_dict("records")
+    assert (row["first"], row["second"]) == ("level", "uniform")
+    assert row["difference"] == pytest.approx(0.0)
+
+
+def test_runs_that_sweeps_share_are_there_once(tmp_path):
+    made(tmp_path / "a", ERRORS, split_names=NAMES)
+    made(tmp_path / "b", ERRORS, split_names=NAMES)
+    tree = mkldist.open_results(tmp_path / "a", tmp_path / "b")
+    assert set(tree["heart"].children) == {"level", "uniform"}
+
+
+def test_banks_that_differ_under_one_name_are_told_apart_by_the_names_of_the_folders(tmp_path):
+    made(tmp_path / "a", ERRORS, split_names=NAMES, bank="x")
+    made(tmp_path / "b", LEVEL, split_names=NAMES, bank="y")
+    tree = mkldist.open_results(tmp_path / "a", tmp_path / "b")
+    assert names(tree) == [
+        ("xu2008 (a)", "level"),
+        ("xu2008 (a)", "uniform"),
+        ("xu2008 (b)", "level"),
+    ]
+    np.testing.assert_array_equal(
+        tree["heart/xu2008 (b)/level"].test_error.sel(C=1.0), LEVEL["heart", "level"]
+    )
+    file, _ = export([tmp_path / "a", tmp_path / "b"], "csv", tmp_path / "both.csv")
+    assert file.read_text().count("\n") == 1 + 3 * 2 * 3  # methods, values of C, splits
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"data": "others"}, {"split_names": ("s0", "s2", "s1")}, {"split_names": ("s0", "s1")}, None],
+    ids=["data", "rows of splits", "number of splits", "the same folder"],
+)
+def test_other_data_and_splits_and_one_folder_twice_are_refused(tmp_path, other):
+    made(tmp_path / "a", ERRORS, split_names=NAMES)
+    changes = {"split_names": NAMES} | (other or {})
+    made(tmp_path / "b", ERRORS, **changes)
+    with pytest.raises(InputError):
+        mkldist.open_results(tmp_path / "a", tmp_path / ("a" if other is None else "b"))
+
+
+# Traces are a dim here; "uniform" has none.
+GRIDS = {"level": {"C": [0.1, 1.0, 10.0], "trace": [True, False]}, "uniform": {"C": [1.0]}}
+PLAN = made_up_plan(GRIDS, n_splits=2)
+FACTS = made_up_facts(PLAN, GRIDS)
+
+
+def traced(run, length: int) -> RunRecord:
+    """Return a record with a trace of some length, if its run is to have one."""
+    record = made_up_record(run)
+    if not run.params.get("trace"):
+        return dataclasses.replace(record, trace={})
+    draw = np.random.default_rng(length)
+    scalars = {v.name: draw.uniform(size=length) for v in TRACES if v.dims == (ITERATION,)}
+    ranked = {
+        "largest_weights": draw.uniform(size=(length, 3)),
+        "largest_kernels": draw.integers(7, size=(length, 3)),
+        "final_weights": draw.uniform(size=(length, 3)),
+        "final_kernels": draw.integers(7, size=3 * (length > 0)),
+    }
+    return dataclasses.replace(record, trace={**scalars, **ranked, "unheard_of": np.ones(length)})
+
+
+def assert_traces(tree: xr.DataTree, records: list[RunRecord]) -> None:
+    node = tree["heart/level/convergence"].to_dataset().load()
+    longest = max((len(r.trace.get("gap", ())) for r in records), default=0)
+    assert node.sizes["iteration"] == longest
+    assert node.iteration.values.tolist() == list(range(1, longest + 1))
+    names = np.append(tree["heart"].kernel.values, "")
+    assert set(node.data_vars) == {v.name for v in TRACES}
+    by_place = {(r.split, r.params["C"], r.params["trace"]): r for r in records if r.key == "level"}
+    for split in node.split.values:
+        for C in node.C.values:
+            for trace in (True, False):
+                record = by_place.get((split, C, trace))
+                cell = node.sel(split=split, C=C, trace=trace)
+                for variable in TRACES:
+                    of_names = variable.name in ("largest_kernels", "final_kernels")
+                    shape = tuple({ITERATION: longest, RANK: N_RANKS}[d] for d in variable.dims)
+                    expected = np.full(shape, -1 if of_names else np.nan)
+                    given = record.trace.get(variable.name) if record else None
+                    if given is not None:
+                        expected[tuple(slice(s) for s in given.shape)] = given
+                    if of_names:
+                        expected = names[expected]
+                    np.testing.assert_array_equal(cell[variable.name], expected)
+
+
+@pytest.fixture
+def traced_store(tmp_path) -> Journal:
+    return Journal(tmp_path / "records.journal")
+
+
+@pytest.mark.parametrize("few", [10**6, 0], ids=["at once", "when used"])
+@pytest.mark.parametrize(
+    "lengths", quick([[200, 1, 0], [0, 2, 9], [64, 65, 2], [0, 0, 0], [1, 5, 3]], 2)
+)
+def test_traces_of_any_length_in_any_order(tmp_path, traced_store, monkeypatch, lengths, few):
+    monkeypatch.setattr("mkldist.results.tree.FEW_RUNS", few)
+    records = [traced(run, lengths[i % 3]) for i, run in enumerate(PLAN.runs)]
+    lay_out(tmp_path, PLAN, FACTS)
+    for until in (0, 4, 6, len(records)):
+        for record in records[:until]:
+            traced_store.append([record])
+        assert_traces(open_results(tmp_path), records[:until])
+    assert "convergence" not in open_results(tmp_path)["heart/uniform"].children
+
+
+def test_a_run_that_is_done_again_replaces_its_trace(tmp_path, traced_store):
+    run = next(run for run in PLAN.runs if run.params.get("trace"))
+    lay_out(tmp_path, PLAN, FACTS)
+    for record in (
+        traced(run, 90),
+        traced(run, 7),
+        RunRecord.failed(run, "no memory", n_kernels=7),
+    ):
+        traced_store.append([record])
+        gap = open_results(tmp_path)["heart/level/convergence"].gap
+        assert int(gap.notnull().sum()) == len(record.trace.get("gap", ()))
+
+
+def test_exports_hold_traces_and_tables_leave_them_out(tmp_path, traced_store):
+    for i, run in enumerate(PLAN.runs):
+        traced_store.append([traced(run, i)])
+    lay_out(tmp_path, PLAN, FACTS)
+    with xr.open_datatree(
+        export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
+    ) as back:
+        xr.testing.assert_identical(back.load(), open_results(tmp_path).load())
+    rows = to_frame(open_results(tmp_path))
+    assert len(rows) == len(PLAN.runs)
+    assert "largest_weights" not in rows
+
+
+def test_a_tree_without_any_trace_yet_can_be_exported(tmp_path):
+    lay_out(tmp_path, PLAN, FACTS)
+    assert open_results(tmp_path)["heart/level/convergence"].sizes["iteration"] == 0
+    with xr.open_datatree(
+        export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
+    ) as back:
+        assert back["heart/level/convergence"].gap.shape == (2, 3, 2, 0)
+
+
+def test_traces_explain_themselves(tmp_path):
+    lay_out(tmp_path, PLAN, FACTS)
+    node = open_results(tmp_path)["heart/level/convergence"].to_dataset()
+    assert node.seconds.attrs["units"] == "s"
+    assert all(node[variable.name].attrs["long_name"] for variable in TRACES)

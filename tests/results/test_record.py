@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
 
+import numba
 import numpy as np
+import psutil
 import pytest
+import scipy
 
 from mkldist.core.counters import Counters
-from mkldist.results.record import solution_fields
+from mkldist.results.record import (
+    environment,
+    processor_name,
+    provenance,
+    solution_fields,
+    source_commit,
+)
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
 
@@ -102,3 +118,93 @@ def test_traces_of_classes_are_filled_up_to_the_longest():
     np.testing.assert_array_equal(fields["trace"]["gap"], gaps)
     assert fields["trace"]["largest"].shape == (3, 3, 2)
     np.testing.assert_array_equal(fields["trace"]["largest"][2], [[2, 2], [nan, nan], [nan, nan]])
+
+
+def test_provenance_names_versions_and_inputs():
+    facts = json.loads(json.dumps(provenance(seed=3, data="d", bank="b", split="s", threads=1)))
+    modules = {"numpy": np, "scipy": scipy, "numba": numba}
+    for name, module in modules.items():
+        assert facts["versions"][name] == module.__version__
+    assert facts["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert (facts["host"], facts["pid"]) == (socket.gethostname(), os.getpid())
+    assert (facts["seed"], facts["blas_threads"]) == (3, 1)
+    fingerprints = facts["data_fingerprint"], facts["bank"], facts["split_fingerprint"]
+    assert fingerprints == ("d", "b", "s")
+    assert facts["blas"]
+    assert facts["memory_bytes"] == psutil.virtual_memory().total
+
+
+def test_the_linear_algebra_is_that_of_a_process_that_did_runs():
+    said = "from mkldist.results.record import environment; print(environment()['blas'])"
+    after = f"import scipy.linalg, sklearn.svm; {said}"
+    fresh, used = (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        for code in (said, after)
+    )
+    assert fresh == used
+
+
+def test_the_inputs_of_one_run_do_not_reach_the_next():
+    provenance(seed=3, data="d", bank="b", split="s", threads=1)
+    assert not environment().keys() & {"seed", "bank", "pid"}
+
+
+def test_the_processor_is_named_by_its_model(tmp_path):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("processor\t: 0\nmodel name\t: Example 9000 @ 3 GHz: fast\n\nprocessor: 1\n")
+    assert processor_name(cpuinfo) == "Example 9000 @ 3 GHz: fast"
+    assert processor_name(tmp_path / "absent") == platform.processor()
+
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a package in a folder that is no checkout yet."""
+    folder = tmp_path / "project" / "package"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    source_commit.cache_clear()
+    return folder
+
+
+def git(package, *arguments: str) -> str:
+    who = ("-c", "user.name=A", "-c", "user.email=a@b")
+    done = subprocess.run(["git", *who, *arguments], cwd=package.parent, capture_output=True,
+                          text=True, check=True)  # fmt: skip
+    return done.stdout.strip()
+
+
+def committed(package) -> str:
+    git(package, "init")
+    git(package, "add", ".")
+    git(package, "commit", "-m", "Begin")
+    return git(package, "rev-parse", "HEAD")
+
+
+def test_a_checkout_has_its_commit_whatever_its_tags(package):
+    commit = committed(package)
+    git(package, "tag", "-a", "v1", "-m", "One")
+    assert source_commit(package) == commit
+    assert len(commit) == 40
+
+
+def test_a_changed_checkout_says_so(package):
+    commit = committed(package)
+    (package / "__init__.py").write_text("changed = True")
+    assert source_commit(package) == f"{commit}-dirty"
+
+
+def test_a_package_installed_inside_of_another_checkout_has_no_commit(package):
+    assert source_commit(package) == ""
+    committed(package)
+    inside = package.parent / "venv" / "package"
+    inside.mkdir(parents=True)
+    assert source_commit(inside) == ""
+
+
+def test_without_git_there_is_no_commit(package, monkeypatch):
+    committed(package)
+    monkeypatch.setenv("PATH", "")
+    assert source_commit(package) == ""

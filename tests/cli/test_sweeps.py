@@ -1,4 +1,4 @@
-"""The command that tells how far a sweep is, of a sweep at work on many runs."""
+"""What `plan` says of data."""
 
 from __future__ import annotations
 
@@ -10,16 +10,44 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from mkldist.cli.sweeps import status_command as command
+from mkldist.cli import command
+from mkldist.cli.sweeps import status_command
 from mkldist.errors import InputError
 from mkldist.results.folder import AtWork, claimed, write_work_note
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
+SWEEP = """
+name = "s"
+[[datasets]]
+name = "patients"
+file = "patients.csv"
+impute = "mean"
+[[banks]]
+family = "do2009"
+[[methods]]
+name = "level"
+"""
+
+
+def test_a_plan_begins_with_an_account_of_the_data(tmp_path: Path):
+    rows = [f"{'' if i == 5 else i % 7},{i * i},{'ill' if i % 2 else 'well'}" for i in range(30)]
+    (tmp_path / "patients.csv").write_text("\n".join(["age,dose,diagnosis", *rows]) + "\n")
+    (tmp_path / "s.toml").write_text(SWEEP)
+    done = CliRunner().invoke(command, ["plan", str(tmp_path / "s.toml")])
+    assert done.output.splitlines()[:5] == [
+        "patients: 30 rows, 2 features, classification",
+        "  label:     column 'diagnosis', chosen by its name",
+        "  classes:   ill (15 rows) is -1, well (15 rows) is +1",
+        "  missing:   1 of 30 rows miss values in 1 column: filled with the mean of each training "
+        "part",
+        "",
+    ]
+
 
 def said_of(folder: Path) -> str:
-    return CliRunner().invoke(command, [str(folder)], catch_exceptions=False).output
+    return CliRunner().invoke(status_command, [str(folder)], catch_exceptions=False).output
 
 
 def test_a_folder_without_a_layout_is_told(tmp_path):
@@ -65,7 +93,7 @@ def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monke
 
         monkeypatch.setattr(time, "sleep", sleep)
         words = [str(tmp_path), "--watch", "--every", "0.5"]
-        said = CliRunner().invoke(command, words, catch_exceptions=False).output
+        said = CliRunner().invoke(status_command, words, catch_exceptions=False).output
     assert looks == [0.5] * 5
     lines = [line for line in said.splitlines() if " made-up: " in line]
     assert [re.search(r"(\d+) of \d+ runs complete", line)[1] for line in lines] == ["0", "1", "2"]
@@ -85,7 +113,7 @@ def test_a_look_may_begin_before_the_sweep(tmp_path, monkeypatch):
 
     monkeypatch.setattr(time, "sleep", sleep)
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(command, ["later", "--watch"], catch_exceptions=False)
+    done = CliRunner().invoke(status_command, ["later", "--watch"], catch_exceptions=False)
     assert done.exit_code == 0
     assert len(looks) == 2
     assert "waiting" in done.stderr
@@ -98,9 +126,11 @@ def test_ctrl_c_ends_the_look_alone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(time, "sleep", interrupted)
     with claimed(tmp_path, "made-up"):
-        done = CliRunner().invoke(command, [str(tmp_path), "--watch"], catch_exceptions=False)
+        done = CliRunner().invoke(
+            status_command, [str(tmp_path), "--watch"], catch_exceptions=False
+        )
         assert (done.exit_code, "at work" in done.output) == (0, True)
         with pytest.raises(InputError):
             CliRunner().invoke(
-                command, [str(tmp_path), "--watch", "--json"], catch_exceptions=False
+                status_command, [str(tmp_path), "--watch", "--json"], catch_exceptions=False
             )

@@ -1,0 +1,341 @@
+"""Claims on an output folder: one sweep owns it, and one process writes at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mkldist.errors import OutputError, StoreError
+from mkldist.results.folder import (
+    BANK_NOTE,
+    DATA_NOTE,
+    WORK_NOTE,
+    AtWork,
+    Manifest,
+    ReadData,
+    changed_data,
+    checked_note,
+    claimed,
+    drop_damaged_note,
+    is_note_damaged,
+    manifest_name,
+    no_folder,
+    note_banks,
+    note_data,
+    noted_banks,
+    owner,
+    put_together,
+    read_data_note,
+    read_manifest,
+    read_work_note,
+    remove_work_note,
+    restored_manifest,
+    rewritten_files,
+    stamps_of,
+    write_manifest,
+    write_work_note,
+)
+from mkldist.results.journal import Journal
+from mkldist.results.layout import TreeLayout, write_layout
+from tests.results.sweeps import made_up_plan, made_up_record
+
+
+def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
+    path = tmp_path / "new" / "sweep"
+    with claimed(path, "one") as folder:
+        assert folder.records.parent == path
+    assert manifest_name(path) == "one"
+    with claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
+        pass
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(OutputError, match=r"thesis\.tex"), claimed(tmp_path, "one"):
+        pass
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["thesis.tex"]
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    path = tmp_path / "results"
+    path.write_text("a file")
+    with pytest.raises(OutputError, match="a file; expected a folder"), claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError), claimed(path / "below", "one"):
+        pass
+    assert path.read_text() == "a file"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}'])
+def test_a_damaged_manifest_is_made_anew_by_the_sweep(tmp_path, content):
+    manifest = tmp_path / "sweep.json"
+    manifest.write_text(content)
+    with pytest.raises(OutputError, match=f"mkldist verify {tmp_path} --repair"):
+        manifest_name(tmp_path)
+    with claimed(tmp_path, "one"):
+        pass
+    assert manifest_name(tmp_path) == "one"
+
+
+@pytest.mark.parametrize("kind", ["loop", "link"])
+def test_a_link_to_nothing_in_the_place_of_the_folder_is_called_that(tmp_path, kind):
+    path = tmp_path / "results"
+    path.symlink_to(path if kind == "loop" else tmp_path / "unmounted")
+    words = "found a symbolic link to nothing"
+    with pytest.raises(OutputError, match=f"{path}: {words}.*Remove"), claimed(path, "one"):
+        pass
+    with pytest.raises(OutputError, match=words), claimed(path / "below", "one"):
+        pass
+    assert no_folder(path) == "a symbolic link to nothing"
+
+
+@pytest.mark.parametrize("name", ["sweep.json", ".lock", ".owner"])
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path, name):
+    with claimed(tmp_path, "one"):
+        pass
+    place = tmp_path / name
+    place.unlink(missing_ok=True)
+    place.mkdir()
+    words = f"{place}: found a folder where a file is needed; expected a file. Move"
+    with pytest.raises(OutputError, match=words), claimed(tmp_path, "one"):
+        pass
+
+
+@pytest.mark.parametrize("kind", ["gone", "loop", "link"])
+def test_a_folder_whose_manifest_is_gone_is_still_that_of_its_records(tmp_path, kind):
+    path = tmp_path / "one"
+    with claimed(path, "one") as folder:
+        Journal(folder.records).append([made_up_record(made_up_plan().runs[0])])
+    folder.manifest.unlink()
+    if kind != "gone":
+        target = folder.manifest if kind == "loop" else tmp_path / "nothing"
+        folder.manifest.symlink_to(target)
+    with claimed(path, "one"):
+        pass
+    assert manifest_name(path) == "one"
+    with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
+        pass
+
+
+def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
+    program = textwrap.dedent(
+        f"""
+        import time
+        from pathlib import Path
+        from mkldist.results.folder import claimed
+        with claimed(Path({str(tmp_path)!r}), "one"):
+            print("claimed", flush=True)
+            time.sleep(60)
+        """
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"claimed\n"
+        with pytest.raises(OutputError, match=f"pid {other.pid} on"), claimed(tmp_path, "one"):
+            pass
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+    with claimed(tmp_path, "one"):
+        pass
+
+
+SPEC = json.dumps({"name": "one", "description": "größe"})
+
+
+def with_layout(path, name="one"):
+    write_layout(path, TreeLayout((), {}, {"sweep": name, "spec": SPEC}))
+
+
+def test_what_is_written_comes_back_and_is_kept(tmp_path):
+    write_manifest(tmp_path, "one", None)
+    assert read_manifest(tmp_path) == Manifest("one")
+    file = tmp_path / "one.toml"
+    write_manifest(tmp_path, "one", file, SPEC)
+    inode = (tmp_path / "sweep.json").stat().st_ino
+    write_manifest(tmp_path, "one", None)
+    assert read_manifest(tmp_path) == Manifest("one", file, SPEC)
+    assert (tmp_path / "sweep.json").stat().st_ino == inode
+
+
+def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path):
+    file = tmp_path / "one.toml"
+    file.touch()
+    write_manifest(tmp_path, "one", file, SPEC)
+    with_layout(tmp_path)
+    path = tmp_path / "sweep.json"
+    whole = path.read_bytes()
+    for place in np.random.default_rng(2).choice(8 * len(whole), size=100, replace=False):
+        flipped = bytearray(whole)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(OutputError, match="cannot be read"):
+            manifest_name(tmp_path)
+        found = restored_manifest(tmp_path)
+        assert (found.sweep, found.spec) == ("one", SPEC)
+        assert found.file in (None, file)
+        assert owner(tmp_path) == "one"
+        write_manifest(tmp_path, "one", file)
+        assert path.read_bytes() == whole
+
+
+def test_without_a_layout_the_name_is_that_of_the_text_or_the_folder(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "sweep.toml").touch()
+    deep = "[" * 100_000  # as a file made by hand may hold
+    for text, name in (
+        ('{"sweep": "one", "fo', "one"),
+        ("", "mine"),
+        ('"sweep": "\\', "mine"),
+        (deep, "mine"),
+        ('{"sweep": "one", "format": ' + deep, "one"),
+    ):
+        (folder / "sweep.json").write_text(text)
+        assert owner(folder) is None
+        assert restored_manifest(folder) == Manifest(name, folder / "sweep.toml")
+
+
+def test_a_manifest_without_a_checksum_is_refused(tmp_path):
+    (tmp_path / "sweep.json").write_text('{"format": 2, "sweep": "one"}')
+    with pytest.raises(OutputError):
+        read_manifest(tmp_path)
+
+
+def test_banks_are_added_by_their_folder_and_none_twice(tmp_path):
+    note_banks(tmp_path, "/one", ["b", "a"])
+    note_banks(tmp_path, "/one", ["b", "c"])
+    note_banks(tmp_path, "s3://two", ["a"])
+    assert noted_banks(tmp_path) == {"/one": ["a", "b", "c"], "s3://two": ["a"]}
+
+
+def test_a_folder_without_banks_is_noted_too(tmp_path):
+    note_banks(tmp_path, "/one", [])
+    assert noted_banks(tmp_path) == {"/one": []}
+
+
+def test_a_note_that_says_nothing_new_is_not_written_again(tmp_path):
+    note_banks(tmp_path, "/one", ["a", "b"])
+    before = (tmp_path / BANK_NOTE).stat()
+    note_banks(tmp_path, "/one", ["a"])
+    after = (tmp_path / BANK_NOTE).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"/one": 1}', '{"/one": ['])
+def test_a_damaged_note_names_no_bank(tmp_path, text):
+    (tmp_path / BANK_NOTE).write_text(text)
+    assert noted_banks(tmp_path) == {}
+
+
+def broken(note: Path, kind: str) -> None:
+    if kind == "text":
+        note.write_text("{")
+    elif kind == "folder":
+        note.mkdir()
+        (note / "thesis.tex").write_text("years of work")
+    else:
+        note.symlink_to(note)
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+def test_a_damaged_note_is_told_from_none_and_written_anew(tmp_path, kind):
+    assert checked_note(tmp_path) == {}
+    broken(tmp_path / BANK_NOTE, kind)
+    assert is_note_damaged(tmp_path)
+    found = rf"{BANK_NOTE}: found a damaged note .* 'mkldist verify {tmp_path} --repair'"
+    with pytest.raises(StoreError, match=found):
+        checked_note(tmp_path)
+    note_banks(tmp_path, "/one", ["a"])
+    assert checked_note(tmp_path) == {"/one": ["a"]}
+    assert (tmp_path / f"{BANK_NOTE}.moved" / "thesis.tex").exists() == (kind == "folder")
+    drop_damaged_note(tmp_path)
+    assert checked_note(tmp_path) == {"/one": ["a"]}
+
+
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+def test_a_damaged_note_is_dropped_where_nothing_is_stored(tmp_path, kind):
+    broken(tmp_path / BANK_NOTE, kind)
+    drop_damaged_note(tmp_path)
+    assert checked_note(tmp_path) == {}
+
+
+def test_without_a_note_there_are_none(tmp_path):
+    assert noted_banks(tmp_path) == {}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a file that the sweep of its folder has read."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n")
+    note_data(tmp_path, {"t": ReadData("old", stamps_of([path, tmp_path / "gone.csv"]))})
+    return path
+
+
+def test_it_reads_back_and_is_written_once(file: Path) -> None:
+    noted = read_data_note(file.parent)
+    assert noted == {"t": ReadData("old", stamps_of([file]))}
+    before = (file.parent / DATA_NOTE).stat().st_mtime_ns
+    note_data(file.parent, noted)
+    assert (file.parent / DATA_NOTE).stat().st_mtime_ns == before
+    note_data(file.parent, {"u": ReadData("u", {})})
+    assert set(read_data_note(file.parent)) == {"t", "u"}
+
+
+def test_a_file_of_another_state_and_data_of_another_content_have_changed(file: Path) -> None:
+    folder, same = file.parent, stamps_of([file])
+    assert list(changed_data(folder, {"t": ReadData("new", same)})) == []  # another label, say
+    assert list(rewritten_files(folder)) == []
+    os.utime(file, ns=(0, 7))
+    now = stamps_of([file])
+    assert list(changed_data(folder, {"t": ReadData("old", now)})) == []
+    [words] = changed_data(folder, {"t": ReadData("new", now), "u": ReadData("u", {})})
+    assert words.startswith(f"{file} changed since this sweep read it on 2")
+    [words] = rewritten_files(folder)
+    assert words.startswith(f"{file} was written after this sweep read it on 2")
+
+
+def test_files_that_are_not_here_and_damaged_notes_say_nothing(file: Path) -> None:
+    file.unlink()
+    assert list(rewritten_files(file.parent)) == []
+    for text in ("", "[]", '{"t": 1}'):
+        (file.parent / DATA_NOTE).write_text(text)
+        assert read_data_note(file.parent) == {}
+
+
+FIRST = AtWork("heart/level", "solving", 20.0, 2, (0,), {"C": [1.0, 100.0]})
+SECOND = AtWork("heart/level", "solving", 10.0, 3, (0, 2), {"C": [10.0, 1.0], "loss": ["b", "a"]})
+BANK = AtWork("heart/xu2008", "building the bank", 5.0)
+
+
+def test_tasks_of_one_method_are_put_together():
+    [runs, bank] = put_together([BANK, FIRST, SECOND])
+    assert bank == BANK
+    assert (runs.since, runs.n_runs, runs.splits) == (10.0, 5, (0, 2))
+    assert runs.params == {"C": [1.0, 10.0, 100.0], "loss": ["b", "a"]}
+    assert len(put_together([FIRST, AtWork("heart/level", "compiling", 1.0, 1, (3,), {})])) == 2
+
+
+def test_a_note_is_read_as_it_was_written(tmp_path):
+    assert read_work_note(tmp_path) == []
+    write_work_note(tmp_path, [FIRST, BANK])
+    assert read_work_note(tmp_path) == [FIRST, BANK]
+    remove_work_note(tmp_path)
+    remove_work_note(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_note_that_cannot_be_read_or_written_says_nothing(tmp_path):
+    (tmp_path / WORK_NOTE).write_text("[{}]")
+    assert read_work_note(tmp_path) == []
+    write_work_note(tmp_path / "nowhere", [FIRST])
