@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.options import (
+    PATH,
     allow_code_option,
+    complete_results,
     json_option,
     overwrite_option,
     part_options,
@@ -380,7 +382,7 @@ NAME_COLUMN = 18
 
 
 @click.command("explain")
-@results_argument()
+@click.argument("results", type=PATH, shell_complete=complete_results)
 @part_options
 @click.option(
     "--permutations",
@@ -413,11 +415,13 @@ def explain_command(
     from mkldist.errors import InputError
     from mkldist.fit.explain import explain
     from mkldist.report.sentences import explanation_sentences
+    from mkldist.run.paths import results_of
 
     if figure is not None:
         from mkldist.report.charts import check_figure, write_explanation
 
         check_figure(figure, overwrite=overwrite)
+    results = results_of(results)
     if permutations:
         fits = pluralize(permutations, "permutation")
         click.echo(f"fitting {fits} of the labels of each split", err=True)

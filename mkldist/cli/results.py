@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.options import (
+    PATH,
     complete_results,
     json_option,
     plain_table,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@results_argument()
+@click.argument("results", type=PATH, shell_complete=complete_results)
 @click.option(
     "-o", "--output", "page", type=click.Path(path_type=Path), default=Path("report.html"),
     show_default=True, help="The page, an HTML file that needs no other.",
@@ -48,8 +49,10 @@ def report_command(
     RESULTS is a sweep file, its name or the folder of its results.
     """
     from mkldist.report.page import check_name, check_target
+    from mkldist.run.paths import results_of
 
     check_name(page)
+    results = results_of(results)
     check_target(page, results, overwrite=overwrite)
     from mkldist.report.page import write_report
 
