@@ -171,14 +171,14 @@ def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_
     grams, factors = point.instance.grams, factors_on(instances.balanced, 12)
     groups = None if case.groups is None else case.groups(len(grams))
     problem = plain_bank.problem(grams, point.y, groups=groups)
-    shelf = FactorCache(0)
-    in_file = FactorBank([shelf.put(one) for one in factors.factors], shelf=shelf)
+    cache = FactorCache(0)
+    in_file = FactorBank([cache.put(one) for one in factors.factors], cache=cache)
     settings = {"tol": 1e-3, "max_iter": 30, **point.params}
     method = METHODS[case.method]
     expected, found = (certified(method, one, problem, grams, **settings)
                        for one in (factors, in_file))  # fmt: skip
-    assert (shelf.kept_bytes, shelf.n_written) == (0, len(grams))
-    assert shelf.n_read >= len(grams)
+    assert (cache.cached_bytes, cache.n_written) == (0, len(grams))
+    assert cache.n_read >= len(grams)
     assert found.solution.objective == expected.solution.objective
     assert found.lower == expected.lower
     np.testing.assert_array_equal(found.solution.coefficients, expected.solution.coefficients)
