@@ -59,7 +59,7 @@ def test_names_labels_and_partitions(tmp_path: Path) -> None:
 
 
 def test_arrays_that_are_not_there(tmp_path: Path) -> None:
-    with mistake("no array 'y'", "the arrays are x, Y", "Set label", "np.savez(file, y="):
+    with mistake("no array 'y'", "the arrays are x, Y", "Did you mean 'Y'"):
         read(save(tmp_path, x=X, Y=Y))
     with mistake("no array 'y'", "the arrays are x"):
         read(save(tmp_path, x=X))

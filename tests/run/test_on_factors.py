@@ -119,7 +119,7 @@ def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
 
     def noted(*arguments, **options):
         factored = begin(*arguments, **options)
-        shelves.append(factored.factors.shelf)
+        shelves.append(factored.factors.cache)
         return factored
 
     monkeypatch.setattr(tasks, "begin_factors", noted)
