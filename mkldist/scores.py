@@ -20,29 +20,7 @@ Score = TypeVar("Score")
 
 
 def two_class_scores(values: Floats, y: Floats) -> tuple[dict[str, float], dict[str, Floats]]:
-    """Return the scores of a classifier of two classes.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        Values of f; f(x) >= 0 predicts the class +1.
-    y : (n,) float64
-        Labels in {-1, +1}.
-
-    Returns
-    -------
-    scores : dict of str to float
-        Those of :func:`multiclass_scores`, where ``auc``, ``average_precision`` and ``f1`` are of
-        the class +1; and ``sensitivity`` and ``specificity``, the shares of the points of class
-        +1 and of class -1 that are predicted as such.  A score that `y` does not define is NaN.
-    of_classes : dict of str to array
-        ``class_error`` (2,) and ``confusion`` (2, 2), for the classes -1 and +1 in this order.
-
-    Examples
-    --------
-    >>> two_class_scores(np.array([1.0, -1.0, 2.0]), np.array([1.0, -1.0, -1.0]))[0]["auc"]
-    0.5
-    """
+    """Return the scores of a classifier of two classes."""
     numbers, predicted = (y > 0).astype(np.intp), (values >= 0).astype(np.intp)
     found, of_classes = pooled_scores([(values[None], numbers, predicted)], 2)
     missed = of_classes["class_error"]
@@ -51,15 +29,7 @@ def two_class_scores(values: Floats, y: Floats) -> tuple[dict[str, float], dict[
 
 
 def log_odds_scores(log_odds: Floats, y: Floats) -> dict[str, float]:
-    """Return what :func:`probability_scores` does, from the log odds of two classes.
-
-    Parameters
-    ----------
-    log_odds : (n,) float64
-        Logarithms of the odds of the class +1.
-    y : (n,) float64
-        Labels in {-1, +1}.
-    """
+    """Return what :func:`probability_scores` does, from the log odds of two classes."""
     missed = scipy.special.expit(-y * log_odds)  # of the class of each point
     return {
         "log_loss": float(np.logaddexp(0.0, -y * log_odds).mean()),
@@ -68,22 +38,7 @@ def log_odds_scores(log_odds: Floats, y: Floats) -> dict[str, float]:
 
 
 def probability_scores(probabilities: Floats, class_numbers: Ints) -> dict[str, float]:
-    """Return the scores of probabilities of k classes.
-
-    Parameters
-    ----------
-    probabilities : (n, k) float64
-        Probabilities of the classes of each point, whose sum is 1.
-    class_numbers : (n,) intp
-        Class of each point, from 0 to k - 1.
-
-    Returns
-    -------
-    dict of str to float
-        ``log_loss``, the mean negative logarithm of the probability of the class of each point;
-        ``brier``, half the mean sum over the classes of the squared difference between probability
-        and truth, which of two classes is the mean square of the probability of the wrong class.
-    """
+    """Return the scores of probabilities of k classes."""
     own = probabilities[np.arange(len(class_numbers)), class_numbers]
     squares = (probabilities**2).sum(axis=1) - 2.0 * own + 1.0
     return {
@@ -95,29 +50,7 @@ def probability_scores(probabilities: Floats, class_numbers: Ints) -> dict[str, 
 def multiclass_scores(
     values: Floats, class_numbers: Ints, order: Ints
 ) -> tuple[dict[str, float], dict[str, Floats]]:
-    """Return the scores of a classifier of k > 2 classes.
-
-    Parameters
-    ----------
-    values : (k, n) float64
-        Decision values of each class against the rest; the greatest one decides.
-    class_numbers : (n,) intp
-        Class of each point, from 0 to k - 1.
-    order : (k,) intp
-        Classes by precedence: a tie goes to the first of them.
-
-    Returns
-    -------
-    scores : dict of str to float
-        ``test_error``, the share of points with a wrong prediction; ``balanced_error``, the mean of
-        that share over the classes; ``mcc``, Matthews' correlation coefficient; ``auc``,
-        ``average_precision`` and ``f1``, the means over the classes of the area under the ROC curve
-        and the average precision of their decision values, and of their F1 scores.  Means are NaN
-        if a class has no points.
-    of_classes : dict of str to array
-        ``class_error`` (k,), the share of each class's points with a wrong prediction, NaN for a
-        class without points; ``confusion`` (k, k), the numbers of points by class and prediction.
-    """
+    """Return the scores of a classifier of k > 2 classes."""
     predicted = predicted_classes(values, order)
     return pooled_scores([(values, class_numbers, predicted)], len(values))
 
@@ -132,19 +65,6 @@ def pooled_scores(folds: Sequence[Fold], k: int) -> tuple[dict[str, float], dict
     Scores of the predictions are those of all points together.  ``auc`` and ``average_precision``
     are means over the classifiers whose points have both kinds: the decision values of different
     classifiers do not compare.
-
-    Parameters
-    ----------
-    folds : sequence of (values, class_numbers, predicted)
-        Decision values, classes and predictions of each.
-    k : int
-        Number of classes.
-
-    Returns
-    -------
-    scores, of_classes : dict
-        As of :func:`multiclass_scores`; of two classes, ``auc``, ``average_precision`` and ``f1``
-        are those of the second.
     """
     confusion = sum(_confusion(numbers, predicted, k) for _, numbers, predicted in folds)
     found, of_classes = _of_confusion(np.asarray(confusion))
@@ -197,51 +117,13 @@ def _f1(confusion: Floats) -> Floats:
 
 
 def predicted_classes(values: Floats, order: Ints) -> Ints:
-    """Return the class of the greatest decision value of each point, (n,).
-
-    Parameters
-    ----------
-    values : (k, n) float64
-        Decision values of each class against the rest.
-    order : (k,) intp
-        Classes by precedence: a tie goes to the first of them.
-
-    Examples
-    --------
-    >>> predicted_classes(np.array([[0.5, -1.0], [0.5, 2.0], [0.1, 2.0]]), np.array([2, 1, 0]))
-    array([1, 2])
-    """
+    """Return the class of the greatest decision value of each point, (n,)."""
     predicted: Ints = order[values[order].argmax(axis=0)]
     return predicted
 
 
 def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
-    """Return the scores of a regression.
-
-    Parameters
-    ----------
-    decision_values : (n,) float64
-        Values of f, in the units of the labels.
-    y : (n,) float64
-        Real values.
-
-    Returns
-    -------
-    dict of str to float
-        ``rmse`` and ``mae``, the root mean square and the mean of the absolute errors, in the
-        units of the labels; ``r2``, the share of the variance of `y` that f explains, NaN for
-        labels that do not vary.
-
-    Raises
-    ------
-    ValueError
-        For decision values that are not finite: the run then counts as failed.
-
-    Examples
-    --------
-    >>> regression_scores(np.array([1.0, 2.0, 6.0]), np.array([1.0, 2.0, 3.0]))
-    {'rmse': 1.7320508075688772, 'mae': 1.0, 'r2': -3.5}
-    """
+    """Return the scores of a regression."""
     if not np.isfinite(decision_values).all():
         raise ValueError("decision values are not finite")
     errors = y - decision_values
@@ -258,44 +140,14 @@ def regression_scores(decision_values: Floats, y: Floats) -> dict[str, float]:
 
 
 def constant_answers(train: Array, k: int) -> tuple[float, ...]:
-    """Return the shares of k classes from 0 in labels, or of real values mean and median for k = 0.
-
-    Examples
-    --------
-    >>> constant_answers(np.array([0, 0, 1, 1]), 2), constant_answers(np.array([0.0, 1.0, 5.0]), 0)
-    ((0.5, 0.5), (2.0, 1.0))
-    """
+    """Return the shares of k classes from 0 in labels; mean and median of values for k = 0."""
     if not k:
         return float(np.mean(train)), float(np.median(train))
     return tuple((np.bincount(train.astype(np.intp), minlength=k) / len(train)).tolist())
 
 
 def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> float:
-    """Return the score of a constant prediction, the best that labels of training rows tell.
-
-    Parameters
-    ----------
-    name : str
-        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
-    answers : sequence of float
-        Of :func:`constant_answers`.
-    test : (t,) array
-        Labels: classes from 0 to k - 1, or real values.
-    k : int
-        Number of classes; 0 for real values.
-
-    Returns
-    -------
-    float
-        That of the most frequent class, of the shares of the classes for probabilities, of equal
-        decision values for scores of their order, of the class +1 for F1 of two classes; of the
-        mean, or for ``mae`` the median, of real values.
-
-    Examples
-    --------
-    >>> constant_score("error", constant_answers(np.array([0, 0, 1]), 2), np.array([0, 1, 1, 0]), 2)
-    0.5
-    """
+    """Return the score of a constant prediction, the best that labels of training rows tell."""
     if not k:
         if name == "r2":
             return 0.0
@@ -321,11 +173,6 @@ def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:
 
     Scores of the ``test`` part keep their names.  In the names of another part, its own name takes
     the place of ``test``, or stands in front.
-
-    Examples
-    --------
-    >>> part_scores({"test_error": 0.5, "auc": 0.25}, "unlabelled")
-    {'unlabelled_error': 0.5, 'unlabelled_auc': 0.25}
     """
     if part == "test":
         return dict(found)

@@ -71,16 +71,13 @@ def init_command(
 def _facts(data: Path, label: str | None) -> Facts:
     """Return what the data are like: of a table by its columns, of others by the data set."""
     from mkldist.data.catalogue import load_dataset
-    from mkldist.data.opening import check_file
-    from mkldist.data.table_profile import TABLES, TableProfile, check_label, read_columns
-    from mkldist.data.zarr_stores import is_zarr
+    from mkldist.data.table_profile import TableProfile, check_label, read_columns
     from mkldist.errors import DataError
     from mkldist.run.first_sweep import Facts, sweep_name
     from mkldist.spec.datasets import DatasetSpec
 
-    if not is_zarr(data):
-        check_file(data, str(data))
-    if not data.name.casefold().endswith(TABLES):
+    columns = read_columns(data)
+    if not columns:
         spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
         try:
             found = load_dataset(spec, (), Path(), seed=0)
@@ -92,7 +89,6 @@ def _facts(data: Path, label: str | None) -> Facts:
         classes = {names[number]: count for number, count in counts.items()}
         facts = Facts(found.n_points, found.n_features, found.classes is None, label)
         return replace(facts, classes=classes)
-    columns = read_columns(data)
     if label is not None:
         check_label(columns, label, "--label")
     return Facts.of(TableProfile(columns, label or _label(columns, data)))
@@ -100,8 +96,8 @@ def _facts(data: Path, label: str | None) -> Facts:
 
 def _label(columns: dict[str, Column], data: Path) -> str:
     """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
-    from mkldist.data.columns import LABEL_WORDS
     from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
+    from mkldist.data.tables import LABEL_WORDS
     from mkldist.errors import DataError
 
     likely = likely_label(columns)

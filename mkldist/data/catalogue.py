@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import http.client
-import io
-import os
 import urllib.error
 import warnings
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,42 +14,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.core.arrays import Array
-from mkldist.core.durable import make_folder, write_file
-from mkldist.data.assemble import NO_COLUMNS, assemble
-from mkldist.data.columns import ColumnChoice, check_names, column_roles
-from mkldist.data.dataset import Dataset
-from mkldist.data.files import READERS, extension_of, read_file
-from mkldist.data.frames import frame_data, frame_labels
-from mkldist.data.given import GivenData
+from mkldist.data.checks import as_features, check_fits, check_rows
+from mkldist.data.dataset import Dataset, RawData
+from mkldist.data.files import EXTENSIONS, extension_of, read_file
 from mkldist.data.grams import read_grams
+from mkldist.data.inputs import InputData
 from mkldist.data.opening import exists
-from mkldist.data.raw import RawData, as_features, check_fits, check_rows
 from mkldist.data.synthetic import GENERATORS, generate
+from mkldist.data.tables import ColumnChoice, frame_labels, frame_table, table_data
+from mkldist.data.validate import NO_COLUMNS, validate
 from mkldist.data.views import with_views
-from mkldist.data.zarr_stores import is_zarr
+from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
 
 def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawData:
-    """Fetch a data set by id or name.
+    """Fetch a data set by number, also as text, or by name: that of its oldest active version.
 
-    Parameters
-    ----------
-    identity : str or int
-        OpenML's number (also as text), or a name, which stands for its oldest active version.
-    choice : ColumnChoice
-        The target column, None means the one that OpenML names; and, in a dense data set, columns
-        that are no features of numbers.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        If OpenML cannot be reached or has no such data set, or if the data set has no single target
-        or a feature that is not a number.
+    The label is the target that OpenML names unless `choice` names another.
     """
     label = choice.label
     if isinstance(label, int):
@@ -74,7 +54,14 @@ def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawDat
     origin = f"OpenML {bunch.details['id']}: {bunch.details['name']}"
     origin += f" version {bunch.details['version']}"
     if hasattr(bunch.data, "columns"):
-        return replace(_of_frame(bunch, choice, where), origin=origin)
+        target = str(bunch.target.name)
+        frame = bunch.data.assign(**{target: bunch.target})
+        table = frame_table(frame.set_axis(list(map(str, frame.columns)), axis="columns"), where)
+        raw = table_data(table, replace(choice, label=target), where)
+        if choice.label is None:
+            chosen = f"column {target!r}, chosen by OpenML"
+            raw = replace(raw, summary=replace(raw.summary, label=chosen))
+        return replace(raw, origin=origin)
     choice.check_label_alone(where)
     if hasattr(bunch.data, "toarray"):
         check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first")
@@ -82,32 +69,15 @@ def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawDat
     else:
         x = as_features(np.asarray(bunch.data), where)
     labels = frame_labels(bunch.target) if hasattr(bunch.target, "isna") else bunch.target
+    if labels.dtype.kind == "O":  # of sparse data sets
+        labels = np.array(["" if value is None else str(value) for value in labels])
     check_rows(len(x), len(labels), where)
     return RawData(
-        labels=_as_text(labels),
+        labels=labels,
         x=x,
         feature_names=tuple(str(name) for name in bunch.feature_names),
         origin=origin,
     )
-
-
-def _of_frame(bunch: Any, choice: ColumnChoice, where: str) -> RawData:
-    """Return the raw data of a dense answer."""
-    target = str(bunch.target.name)
-    frame = bunch.data.assign(**{target: bunch.target})
-    names = [str(name) for name in frame.columns]
-    check_names(names, where)
-    roles = column_roles(names, replace(choice, label=target), where)
-    if choice.label is None:
-        roles = replace(roles, label_said=f"column {target!r}, chosen by OpenML")
-    return frame_data(frame, roles, where)
-
-
-def _as_text(labels: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-    """Return Python objects, which sparse data sets have as labels, as text."""
-    if labels.dtype.kind != "O":
-        return labels
-    return np.array(["" if value is None else str(value) for value in labels])
 
 
 def _fetch(identity: str | int, label: str | None, where: str) -> Any:
@@ -165,91 +135,23 @@ DESCRIPTIONS = {
 LOADERS = {"wdbc": "breast_cancer"}
 # By default scikit-learn scales these features by statistics of all rows, test rows included.
 OPTIONS: dict[str, dict[str, Any]] = {"diabetes": {"scaled": False}}
-CANCER_HEAD = "569,30,malignant,benign"
-CANCER_NUCLEI = (
-    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity",
-    "concave points", "symmetry", "fractal dimension",
-)  # fmt: skip
 
 
 def load_bundled(name: str) -> RawData:
     """Return one of the :data:`DESCRIPTIONS`; its labels are class names or real values."""
-    loader = f"load_{LOADERS.get(name, name)}"
-    origin = f"scikit-learn {metadata.version('scikit-learn')}, {loader}"
-    copy = _folder() / f"{origin.replace(', ', ' ').replace(' ', '-')}.npz"
-    arrays = _read(copy)
-    if arrays is None:
-        arrays = _cancer_file() if loader == "load_breast_cancer" else None
-        arrays = arrays or _loaded(loader, OPTIONS.get(name, {}))
-        _keep(copy, arrays)
-    return RawData(
-        labels=arrays["labels"],
-        x=arrays["x"],
-        feature_names=tuple(arrays["feature_names"].tolist()),
-        origin=origin,
-        task="classification" if arrays["labels"].dtype.kind == "U" else "regression",
-    )
-
-
-def _cancer_file() -> dict[str, Array] | None:
-    """Return the breast cancer data of scikit-learn's file; None if it is not as expected."""
-    package = metadata.distribution("scikit-learn")
-    file = Path(str(package.locate_file("sklearn/datasets/data/breast_cancer.csv")))
-    try:
-        head, *lines = file.read_text().splitlines()
-        values = np.array([line.split(",") for line in lines], dtype=np.float64)
-    except (OSError, ValueError):  # UnicodeDecodeError is a ValueError
-        return None
-    if head != CANCER_HEAD or values.shape != (569, 31):
-        return None
-    names = [[f"mean {one}", f"{one} error", f"worst {one}"] for one in CANCER_NUCLEI]
-    return {
-        "labels": np.where(values[:, -1] == 1.0, "benign", "malignant"),
-        "x": values[:, :-1].copy(),
-        "feature_names": np.array(names).T.reshape(-1),
-    }
-
-
-def _loaded(loader: str, options: dict[str, Any]) -> dict[str, Array]:
-    """Return features, their names and labels by a function of scikit-learn."""
     from sklearn import datasets
 
+    loader = f"load_{LOADERS.get(name, name)}"
     load: Callable[..., Any] = getattr(datasets, loader)
-    bunch = load(**options)
-    labels, names = bunch.target, bunch.get("target_names")
-    return {
-        "labels": labels if names is None else np.array([str(name) for name in names])[labels],
-        "x": np.ascontiguousarray(bunch.data, dtype=np.float64),
-        "feature_names": np.array([str(name) for name in bunch.feature_names]),
-    }
-
-
-def _folder() -> Path:
-    """Return the folder of the copies."""
-    given = os.environ.get("MKLDIST_CACHE")
-    if given:
-        return Path(given) / "datasets"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("mkldist")) / "datasets"
-
-
-def _read(copy: Path) -> dict[str, Array] | None:
-    """Return the arrays of a copy; None if there is none that can be read."""
-    try:
-        with np.load(io.BytesIO(copy.read_bytes()), allow_pickle=False) as found:
-            return {name: found[name] for name in ("labels", "x", "feature_names")}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        return None
-
-
-def _keep(copy: Path, arrays: dict[str, Any]) -> None:
-    """Write a copy, unless the folder takes no files."""
-    content = io.BytesIO()
-    np.savez(content, **arrays)
-    with suppress(OSError):
-        make_folder(copy.parent)
-        write_file(copy, [content.getvalue()])
+    bunch = load(**OPTIONS.get(name, {}))
+    classes = bunch.get("target_names")
+    return RawData(
+        labels=bunch.target if classes is None else np.array(list(map(str, classes)))[bunch.target],
+        x=np.ascontiguousarray(bunch.data, dtype=np.float64),
+        feature_names=tuple(map(str, bunch.feature_names)),
+        origin=f"scikit-learn {metadata.version('scikit-learn')}, {loader}",
+        task="regression" if classes is None else "classification",
+    )
 
 
 @dataclass(frozen=True)
@@ -267,43 +169,13 @@ def load_dataset(
     base: Path,
     seed: int,
     splits: SplitsSpec = NO_COLUMNS,
-    given: GivenData | None = None,
+    given: InputData | None = None,
 ) -> Dataset:
     """Load the data set that a sweep names.
 
     If the entry gives `file`, `openml` or `grams`, the data set is read from there.  Otherwise its
     name (`source` if given, else `name`) is looked up in this order: files of the data directories,
     data sets of scikit-learn, synthetic data sets.  With `options`, only synthetic data sets count.
-
-    Parameters
-    ----------
-    spec : DatasetSpec
-        The entry of the sweep file.
-    data_dirs : sequence of Path
-        Folders to search for names, and for files that are not under `base`.  An earlier folder
-        precedes a later one.
-    base : Path
-        Folder that relative paths start from.
-    seed : int
-        Seed of the sweep, for synthetic data sets and random parts of data sets.
-    splits : SplitsSpec
-        How the data set is to be divided, for the columns that this takes.
-    given : GivenData, optional
-        The data, if they are in memory; `file` then names where they are to be kept.
-
-    Returns
-    -------
-    Dataset
-        Classes or real values; finite features or checked Gram matrices.
-
-    Raises
-    ------
-    DataError
-        If the data set cannot be found, read, or used as the entry asks.
-    GramError
-        If precomputed matrices are not Gram matrices.
-    SpecError
-        If a data directory does not exist or is not a folder.
     """
     where = f"data set {spec.series!r}"
     _check_folders(data_dirs)
@@ -314,20 +186,14 @@ def load_dataset(
         source = _of_source(spec, choice, data_dirs, base, where)
         raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
     raw = with_views(spec, raw, lambda file: located(file, data_dirs, base), place)
-    return assemble(spec, raw, place, seed, splits)
+    return validate(spec, raw, place, seed, splits)
 
 
 def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
-    """Return every data set that has a name, in the order of the search; open no file.
-
-    Raises
-    ------
-    SpecError
-        If a data directory does not exist or is not a folder.
-    """
+    """Return every data set that has a name, in the order of the search; open no file."""
     _check_folders(data_dirs)
     entries = [
-        DatasetEntry(path.name[: -len(extension_of(path.name, READERS))], "file", str(path))
+        DatasetEntry(path.name[: -len(extension_of(path.name))], "file", str(path))
         for folder in data_dirs
         for path in _data_files(folder)
     ]
@@ -407,7 +273,7 @@ def _of_name(
 def file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
     """Return the file of this name in the first data directory that has one."""
     for folder in data_dirs:
-        found = [folder / (name + extension) for extension in READERS]
+        found = [folder / (name + extension) for extension in EXTENSIONS]
         found = [path for path in found if path.is_file() or is_zarr(path)]
         if len(found) > 1:
             names = " and ".join(path.name for path in found)
@@ -450,5 +316,5 @@ def _check_folders(data_dirs: Sequence[Path]) -> None:
 
 
 def _data_files(folder: Path) -> list[Path]:
-    named = [path for path in folder.iterdir() if extension_of(path.name, READERS)]
+    named = [path for path in folder.iterdir() if extension_of(path.name)]
     return sorted(path for path in named if path.is_file() or is_zarr(path))

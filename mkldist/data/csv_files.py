@@ -1,142 +1,94 @@
-"""CSV files: a header, then rows of features and a label, separated by comma, semicolon or tab."""
+"""CSV files: a header, then rows of features and a label, separated by comma, semicolon or tab.
+
+Rows are read by Python's csv module, which, unlike pandas, tells rows of another length from those
+with empty fields, and the line of each.
+"""
 
 from __future__ import annotations
 
+import csv
 import io
-import math
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from mkldist.core.wording import in_lines
-from mkldist.data.columns import ColumnChoice, check_names, column_roles
-from mkldist.data.csv_rows import LONG_TEXTS, Rows, csv_rows
-from mkldist.data.missing import MISSING_VALUES
+from mkldist.core.wording import RowLabels, in_lines
+from mkldist.data.checks import MISSING_VALUES
+from mkldist.data.labels import finite_number
 from mkldist.data.opening import REWRITE, opened
-from mkldist.data.raw import RawData
-from mkldist.data.table_problems import TableProblems
-from mkldist.data.tables import of_table
+from mkldist.data.tables import UNNAMED, Table, TableProblems
 from mkldist.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 SEPARATORS = (",", ";", "\t")
-BOOLEANS = {"true": 1.0, "false": 0.0}
-UNNAMED = "Unnamed: 0"  # as pandas calls the column of its index, whose name it writes as blank
-
-
-def read_csv(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Read a CSV file with a header, plain or gzipped.
-
-    Empty fields and ``NA``, ``NaN``, ``?``, ``null``, ``None`` in feature columns are missing
-    values; ``true`` and ``false`` are 1 and 0.  Blank lines are skipped.
-
-    Parameters
-    ----------
-    path : Path
-        The file, in UTF-8.
-    choice : ColumnChoice
-        The label column, and others that are no features of numbers.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        If the file is empty or damaged, lacks a header or a label column, or has rows of another
-        length or text in feature columns; one message names all of these and their lines.
-    """
-    with opened_csv(path, where) as (names, rows):
-        return _read_table(names, rows, choice, where)
+LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
 
 
 @contextmanager
-def opened_csv(path: Path, where: str) -> Iterator[tuple[list[str], Rows]]:
-    """Open a CSV file; yield the names of its columns, and its rows with their lines.
+def open_csv(path: Path, where: str) -> Iterator[Table]:
+    """Open a CSV file with a header, plain or gzipped, in UTF-8.
 
-    Rows have the fields that stand in the file, blank lines none.
-
-    Raises
-    ------
-    DataError
-        If the file is absent, empty or damaged or lacks a header; also inside the ``with`` block.
+    Blank lines are skipped.  A single column without a name, at the beginning, is called as pandas
+    calls it.  A file without a header is refused, and also inside the ``with`` block a damaged one.
     """
     with opened(path, where) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         first = text.readline()
         if not first:
-            raise DataError(where, "an empty file", "a table with a header and rows", REWRITE)
-        with LONG_TEXTS:
-            rows = csv_rows(chain([first], text), _separator(first), where)
-            _, header = next(rows, (1, []))
-            names = header_names(header)
-            if not any(names):
-                raise DataError(
-                    where, "a blank first line", "a header of column names", "Remove the blank line"
-                )
-            _check_header(names, where)
-            yield names, rows
+            expected = "a table with a header and rows"
+            raise DataError(where, "an empty file", expected, REWRITE)
+        separator = max(SEPARATORS, key=first.count)
+        rows = csv_rows(chain([first], text), separator, where)
+        names = [name.strip() for name in next(rows, (1, []))[1]]
+        if len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
+            names[0] = UNNAMED
+        if not any(names):
+            expected = "a header of column names"
+            raise DataError(where, "a blank first line", expected, "Remove the blank line")
+        _check_header(names, where)
+        problems = TableProblems(where, len(names))
+
+        def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
+            import pandas as pd
+
+            filled = ((line, fields) for line, fields in rows if fields)
+            while block := list(islice(filled, count)):
+                for line, fields in block:
+                    if len(fields) != len(names):
+                        problems.ragged(line, len(fields))
+                whole = [(line, fields) for line, fields in block if len(fields) == len(names)]
+                frame = pd.DataFrame([f for _, f in whole], columns=names, dtype=object)
+                yield frame[list(columns)], in_lines([line for line, _ in whole])
+
+        yield Table(tuple(names), read, problems)
 
 
-def header_names(fields: Sequence[str]) -> list[str]:
-    """Return the names of columns; one that alone is blank, at the beginning, is :data:`UNNAMED`.
+def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple[int, list[str]]]:
+    r"""Yield the rows of a CSV file, each with its last line; blank lines have no fields.
 
-    Examples
-    --------
-    >>> header_names(["", " age", "label"])
-    ['Unnamed: 0', 'age', 'label']
+    >>> list(csv_rows(['a,"b\n', 'c"\n', "\n"], ",", "t.csv"))
+    [(2, ['a', 'b\nc']), (3, [])]
     """
-    names = [name.strip() for name in fields]
-    if len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
-        names[0] = UNNAMED
-    return names
-
-
-def _separator(header: str) -> str:
-    return max(SEPARATORS, key=header.count)
-
-
-def _read_table(names: Sequence[str], rows: Rows, choice: ColumnChoice, where: str) -> RawData:
-    check_names(names, where)
-    roles = column_roles(names, choice, where)
-    if names[0] == UNNAMED and 0 in roles.features:
-        raise _index_as_feature(where)
-    others = sorted(set(range(len(names))) - set(roles.features), reverse=True)
-    words: dict[int, list[str]] = {position: [] for position in others}
-    features, values = roles.feature_names, array("d")
-    problems, lines = TableProblems(where, len(names)), array("q")
-    for line, fields in rows:
-        if not fields:
-            continue
-        lines.append(line)
-        if len(fields) != len(names):
-            problems.ragged(line, len(fields))
-            continue
-        for position in others:
-            words[position].append(fields.pop(position).strip())
-        values.fromlist(numbers(fields, features, line, problems))
-    n_rows = len(lines)
-    if not n_rows:
-        raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    problems.check(n_rows)
-    x = np.frombuffer(values, dtype=np.float64).reshape(n_rows, len(features))
-    texts = {names[position]: words[position] for position in others}
-    labels = np.array(words[roles.label] if roles.label is not None else [""] * n_rows)
-    return replace(of_table(roles, labels, x, texts, where), row_labels=in_lines(lines))
-
-
-def _index_as_feature(where: str) -> DataError:
-    """Return the error for a column of row numbers that would be learnt from."""
-    return DataError(
-        where,
-        "no name of column 1, as pandas and R write the names of rows",
-        "a name or a role for every column",
-        f'Set id = "{UNNAMED}" if it names the rows, else ignore = ["{UNNAMED}"]; or write the '
-        "table without it (index=False in pandas, row.names=FALSE in R)",
-    )
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_TEXT))  # a field may be a document
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    first = 1
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+            first = reader.line_num + 1
+    except csv.Error as error:
+        several = f"; read to line {reader.line_num}" if reader.line_num > first else ""
+        raise DataError(
+            f"{where}, line {first}",
+            f"a line that is no row of a table ({error}{several})",
+            "fields separated by one separator, quotes closed",
+            "Close the quotation mark that is open here, and write one inside a quoted text twice",
+        ) from error
 
 
 def _check_header(names: Sequence[str], where: str) -> None:
@@ -148,7 +100,7 @@ def _check_header(names: Sequence[str], where: str) -> None:
         name
         for position, name in enumerate(names)
         if name != str(position)
-        and (_number(name) is not None or name.casefold() in MISSING_VALUES)
+        and (finite_number(name) is not None or name.casefold() in MISSING_VALUES | {"inf"})
     ]
     if 2 * len(numbers) > len(names):
         raise DataError(
@@ -157,41 +109,3 @@ def _check_header(names: Sequence[str], where: str) -> None:
             "a header",
             "Add a line of column names; or, if these are names, put a letter before each",
         )
-
-
-def numbers(
-    fields: Sequence[str], features: Sequence[str], line: int, problems: TableProblems
-) -> list[float]:
-    """Return the features of a row, with NaN for missing values; keep what is no number."""
-    try:
-        row = list(map(float, fields))
-    except ValueError:
-        plain = False
-    else:
-        # Python reads 1_000 as a number; other programs do not, so that it may well be a mistake.
-        plain = "_" not in "".join(fields)
-    if plain:
-        return row
-    row = []
-    for text, name in zip(fields, features, strict=True):
-        value = _value(text)
-        if value is None:
-            problems.no_number(name, line, text)
-        row.append(math.nan if value is None else value)
-    return row
-
-
-def _value(text: str) -> float | None:
-    """Return a number, 1 for true, 0 for false, NaN for a missing value; None for other text."""
-    number = _number(text)
-    if number is not None:
-        return number
-    word = text.strip().casefold()
-    return math.nan if word in MISSING_VALUES else BOOLEANS.get(word)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None

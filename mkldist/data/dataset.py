@@ -1,22 +1,290 @@
-"""The two objects that every later stage receives: a data set and a split of its rows."""
+"""Data sets: raw data of a reader, the data set of every later stage, and their parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.identity import array_id
-from mkldist.core.wording import FROM_ZERO, RowLabels
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.summary import ImportSummary
-from mkldist.data.texts import TextColumns, fingerprint_parts
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation, MissingView, Task
+
+
+@dataclass(frozen=True)
+class ImportSummary:
+    """What became of a source: the data taken, left out and encoded, and the oddities found.
+
+    Parameters
+    ----------
+    label : str
+        The label column and how it was chosen; empty where a source has but one.
+    left_out : tuple of str
+        Columns that are no features, and why.
+    encoded : tuple of str
+        Columns of categories, and the number of their features.
+    constant : tuple of str
+        Features that were dropped because they do not vary.
+    n_rows : int
+        Rows of the source.
+    missing : (int, int)
+        Numbers of rows and of columns that miss values.
+    sparse : str
+        Size of sparse features, and of dense ones; empty for dense features.
+    views : tuple of str
+        Views, their sizes, and how many points lack them.
+    texts : tuple of str
+        Columns of texts, their lengths, and how many points lack them.
+    notes : tuple of str
+        What is legal but is often a mistake.
+    """
+
+    label: str = ""
+    left_out: tuple[str, ...] = ()
+    encoded: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
+    n_rows: int = 0
+    missing: tuple[int, int] = (0, 0)
+    sparse: str = ""
+    views: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceColumns:
+    """How features were made of the columns of a source.
+
+    Features are the columns of numbers in order, then one for each category of each column of
+    categories; those at the positions `kept` are the features of the data set.
+
+    Parameters
+    ----------
+    numbers : tuple of str
+        Columns of numbers, constant ones included.
+    categories : dict of str to tuple of str
+        Categories of each column of categories; ``?`` stands for a missing value.
+    label : str
+        The label column; empty where the source is no table.
+    others : tuple of str
+        Columns that are neither label nor features.
+    id : str
+        The one of them that names the rows; empty for none.
+    kept : tuple of int, or None
+        Positions of the features that vary; None for all.
+    start : int or None
+        First index in the lines of a ``.svm`` file, 0 or 1; None for other sources.
+    texts : tuple of str
+        Columns of texts that the kernels of a model use; no features are made of them.
+    """
+
+    numbers: tuple[str, ...]
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    label: str = ""
+    others: tuple[str, ...] = ()
+    id: str = ""
+    kept: tuple[int, ...] | None = None
+    start: int | None = None
+    texts: tuple[str, ...] = ()
+
+    @property
+    def n_features(self) -> int:
+        """Number of features before those that do not vary are dropped."""
+        return len(self.numbers) + sum(map(len, self.categories.values()))
+
+    @property
+    def n_kept(self) -> int:
+        """Number of features of the data set."""
+        return self.n_features if self.kept is None else len(self.kept)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Columns that features are made of."""
+        return (*self.numbers, *self.categories)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Columns of features and of texts that new rows need: constant ones are not needed."""
+        if self.kept is None:
+            return (*self.names, *self.texts)
+        kept = set(self.kept)
+        numbers = [name for place, name in enumerate(self.numbers) if place in kept]
+        return (*numbers, *self.categories, *self.texts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON takes them."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> SourceColumns:
+        """Return the columns of which :meth:`as_dict` gave the fields."""
+        categories = {name: tuple(known) for name, known in fields["categories"].items()}
+        kept = fields["kept"]
+        return cls(
+            tuple(fields["numbers"]),
+            categories,
+            str(fields["label"]),
+            tuple(fields["others"]),
+            str(fields["id"]),
+            None if kept is None else tuple(kept),
+            fields.get("start"),
+            tuple(fields.get("texts", ())),
+        )
+
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class TextView:
+    """A named block of columns of texts.
+
+    Parameters
+    ----------
+    columns : tuple of int
+        The columns.
+    missing : {"zero", "impute"} or None
+        What holds for points without a text: only ``"zero"`` allows for them.
+    """
+
+    columns: tuple[int, ...]
+    missing: MissingView | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TextColumns:
+    """Texts of n points.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the t columns.
+    values : (n, t) array of str objects
+        The texts; empty where a point has none.
+    views : dict of str to TextView
+        Views that these columns belong to.
+    """
+
+    names: tuple[str, ...]
+    values: npt.NDArray[Any]
+    views: dict[str, TextView] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[str]]) -> TextColumns | None:
+        """Return texts by the names of their columns; None without columns."""
+        if not columns:
+            return None
+        return cls(tuple(columns), side_by_side(columns))
+
+    @property
+    def groups(self) -> dict[str, tuple[int, ...]]:
+        """The columns of each view."""
+        return {name: view.columns for name, view in self.views.items()}
+
+    @property
+    def may_lack(self) -> frozenset[int]:
+        """Columns that points may have no text in, since a view says what then holds."""
+        views = self.views.values()
+        return frozenset(c for view in views if view.missing == "zero" for c in view.columns)
+
+    @cached_property
+    def absent(self) -> Bools:
+        """Where points have no text, (n, t)."""
+        return np.asarray(self.values == "", dtype=bool)
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+        """The texts as plain arrays: all bytes in UTF-8, row by row, and where each text ends."""
+        return as_arrays(self.values)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        names: Sequence[str],
+        arrays: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]],
+        views: dict[str, TextView],
+    ) -> TextColumns:
+        """Return the texts of which :attr:`arrays` gave the arrays."""
+        return cls(tuple(names), from_arrays(*arrays), views)
+
+    def of_rows(self, rows: Ints) -> TextColumns:
+        """Return the texts of some of the points."""
+        return replace(self, values=self.values[rows])
+
+    def check(
+        self,
+        ids: npt.NDArray[np.str_] | None,
+        where: str,
+        row_labels: RowLabels = FROM_ZERO,
+    ) -> None:
+        """Refuse columns that points have no text of, unless a view says what then holds."""
+        allowed = self.may_lack
+        for column, name in enumerate(self.names):
+            rows = np.flatnonzero(self.absent[:, column]).tolist()
+            if not rows or (column in allowed and len(rows) < len(self.values)):
+                continue
+            if len(rows) == len(self.values):
+                raise DataError(
+                    f"{where}: texts", f"no text at all in column {name!r}", "texts", "Ignore it"
+                )
+            points = row_labels.names(rows, ids)
+            raise DataError(
+                f"{where}: texts",
+                f"no text in column {name!r} for {len(rows)} of {len(self.values)} points "
+                f"({truncate(points, SHOWN)})",
+                "a text for each point, or a view that says what holds without",
+                f'Set missing = "zero" for the view of this column, in [[datasets.views]] with '
+                f'columns = ["{name}"] or a file of its own; kernels are zero at these points',
+            )
+
+    def lines(self) -> Iterator[str]:
+        """Yield each column in words: the lengths of its texts, and how many points lack one."""
+        for column, name in enumerate(self.names):
+            lengths = [len(text) for text in self.values[:, column] if text]
+            least, most = min(lengths), max(lengths)
+            line = f"{name!r}, of {'' if least == most else f'{least} to '}"
+            line += pluralize(most, "letter")
+            lacking = int(self.absent[:, column].sum())
+            if lacking:
+                have = f"{lacking} of {pluralize(len(self.values), 'point')} "
+                have += "has none" if lacking == 1 else "have none"
+                line += f"; {have}: its kernels are zero there"
+            yield line
+
+
+def side_by_side(columns: Mapping[str, Sequence[str]]) -> Array:
+    """Return at least one column of n texts as an array (n, t) of str objects."""
+    values = np.empty((len(next(iter(columns.values()))), len(columns)), dtype=object)
+    for place, texts in enumerate(columns.values()):
+        values[:, place] = list(map(str, texts))
+    return values
+
+
+def as_arrays(texts: Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Return texts, (n, t), as all of their bytes in UTF-8, and where each text ends."""
+    encoded = [text.encode() for text in texts.ravel().tolist()]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join(encoded), dtype=np.uint8), ends.reshape(texts.shape)
+
+
+def from_arrays(content: npt.NDArray[np.uint8], ends: npt.NDArray[np.int64]) -> Array:
+    """Return the texts of :func:`as_arrays`, an array of str objects."""
+    joined, stops = content.tobytes(), ends.ravel().tolist()
+    values = np.empty(len(stops), dtype=object)
+    starts = [0, *stops[:-1]]
+    values[:] = [joined[a:b].decode() for a, b in zip(starts, stops, strict=True)]
+    return values.reshape(ends.shape)
+
+
+def fingerprint_parts(texts: TextColumns | None) -> tuple[npt.NDArray[Any], ...]:
+    """Return the arrays that tell texts from others; none without texts."""
+    return () if texts is None else (np.array(texts.names), *texts.arrays)
 
 
 def _no_rows() -> Ints:
@@ -74,7 +342,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenGrams:
+class GramView:
     """A view that is given by its Gram matrices over all n points.
 
     Parameters
@@ -101,10 +369,10 @@ class GivenGrams:
         """Arrays that tell these matrices from others."""
         return (np.array([self.made_of]),) if self.made_of else (self.grams, self.present)
 
-    def of(self, rows: Ints) -> GivenGrams:
+    def of(self, rows: Ints) -> GramView:
         """Return the matrices of some of the points."""
         grams = self.grams[:, rows[:, None], rows]
-        return GivenGrams(grams, self.present[rows], self.missing)
+        return GramView(grams, self.present[rows], self.missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +413,7 @@ class Dataset:
         Rows in the order of time; None if they are so already.
     views : dict of str to View
         Blocks of the features; those of no view belong to the data set's own file.
-    given : dict of str to GivenGrams
+    given : dict of str to GramView
         Views that are Gram matrices, beside the features.
     sparse : (n, d) csr_array, or None
         Features in compressed sparse rows instead of `x`.
@@ -177,7 +445,7 @@ class Dataset:
     weights: Floats | None = None
     row_order: Ints | None = None
     views: dict[str, View] = field(default_factory=dict)
-    given: dict[str, GivenGrams] = field(default_factory=dict)
+    given: dict[str, GramView] = field(default_factory=dict)
     sparse: Any = None
     summary: ImportSummary = field(default_factory=ImportSummary)
     columns: SourceColumns | None = None
@@ -260,3 +528,76 @@ def absent_of(x: Floats, views: Mapping[str, View]) -> Bools | None:
 def sparse_parts(matrix: Any) -> tuple[npt.NDArray[Any], ...]:
     """Return data, indices, row pointers and shape of a matrix in compressed sparse rows."""
     return matrix.data, matrix.indices, matrix.indptr, np.array(matrix.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RawData:
+    """Features (or Gram matrices) and labels as the source has them.
+
+    Parameters
+    ----------
+    labels : (n,) array of str, float64, integers or bool
+        Labels in the user's own terms; missing labels are ``""`` or NaN.
+    x : (n, d) float64, or None when `grams` or `sparse` is there
+        Features; missing values are NaN.
+    feature_names : tuple of str
+        d names.
+    partitions : tuple of Split
+        Partitions that came with the data.
+    groups, file_groups : dict of str to tuple of int
+        Named feature groups that came with the data, as column indices, and those of files of
+        groups, whose other members are left out.
+    grams : (M, n, n) array, or None
+        Gram matrices over all points.
+    origin : str
+        Where the data came from.
+    task : {"classification", "regression"}
+        Task of the labels unless the user sets another.
+    of_splits : dict of str to (n,) array of str
+        Columns by which rows are divided, by name.
+    weights : (n,) array of str or numbers, or None
+        Row weights as the source has them.
+    summary : ImportSummary
+        What the reader did with the columns.
+    columns : SourceColumns, optional
+        The columns that features are made of; None if each feature is a column.
+    label_name : str
+        The label column of a table; empty otherwise.
+    ids : (n,) array of str, or None
+        Names of the rows.
+    views, given, view_columns : dict
+        Blocks of the features, views that are Gram matrices, and the columns of the views with a
+        file of their own, whose features follow the others.
+    sparse : (n, d) csr_array, or None
+        Features in compressed sparse rows; `x` is then None.
+    texts : TextColumns, optional
+        Columns of texts.
+    row_labels : RowLabels
+        How messages name the rows.
+    own_memory : bool
+        True if nothing else makes use of the memory of `x`, so that its rows and columns may be
+        moved there.
+    """
+
+    labels: npt.NDArray[Any]
+    x: Floats | None
+    feature_names: tuple[str, ...] = ()
+    partitions: tuple[Split, ...] = ()
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    grams: npt.NDArray[Any] | None = None
+    origin: str = ""
+    task: Task = "classification"
+    of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    weights: npt.NDArray[Any] | None = None
+    summary: ImportSummary = field(default_factory=ImportSummary)
+    columns: SourceColumns | None = None
+    label_name: str = ""
+    ids: npt.NDArray[np.str_] | None = None
+    views: dict[str, View] = field(default_factory=dict)
+    given: dict[str, GramView] = field(default_factory=dict)
+    sparse: Any = None
+    file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    texts: TextColumns | None = None
+    view_columns: dict[str, SourceColumns] = field(default_factory=dict)
+    row_labels: RowLabels = FROM_ZERO
+    own_memory: bool = False

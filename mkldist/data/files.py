@@ -1,99 +1,88 @@
-"""The choice of a data file's reader, by the file's extension."""
+"""The formats of data files: one line for each, found by every command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.csv_files import read_csv
-from mkldist.data.given import SUFFIX, read_given
-from mkldist.data.npz_files import read_npz
+from mkldist.data import csv_files, npz_files, parquet_files, svmlight_files, zarr_files
+from mkldist.data.checks import dense_features
+from mkldist.data.dataset import RawData
+from mkldist.data.inputs import SUFFIX, read_inputs
+from mkldist.data.npz_files import NamedArrays, arrays_data
 from mkldist.data.opening import exists
-from mkldist.data.parquet_files import read_parquet
-from mkldist.data.raw import RawData
-from mkldist.data.sparse_features import dense_features
-from mkldist.data.svmlight_files import read_svmlight
-from mkldist.data.zarr_files import opened_group, read_zarr
-from mkldist.data.zarr_stores import check_zarr, is_zarr
+from mkldist.data.svmlight_files import SparseRows
+from mkldist.data.tables import ColumnChoice, Table, table_data
+from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, ending_words
 
-TABLES: dict[str, Callable[[Path, ColumnChoice, str], RawData]] = {
-    ".csv": read_csv,
-    ".csv.gz": read_csv,
-    ".tsv": read_csv,
-    ".tsv.gz": read_csv,
-    ".parquet": read_parquet,
+Source: TypeAlias = Table | NamedArrays | SparseRows
+"""What a format gives of an open file: named columns or arrays, or rows of numbered features."""
+
+FORMATS: dict[tuple[str, ...], Callable[[Path, str], AbstractContextManager[Source]]] = {
+    csv_files.EXTENSIONS: csv_files.open_csv,
+    parquet_files.EXTENSIONS: parquet_files.open_parquet,
+    npz_files.EXTENSIONS: npz_files.open_npz,
+    svmlight_files.EXTENSIONS: svmlight_files.open_svmlight,
+    zarr_files.EXTENSIONS: zarr_files.open_group,
 }
-ARRAYS: dict[str, Callable[..., RawData]] = {
-    ".svm": read_svmlight,
-    ".svm.gz": read_svmlight,
-    ".svmlight": read_svmlight,
-    ".libsvm": read_svmlight,
-}
-ARCHIVE = ".npz"
-ZARR = ".zarr"
-READERS = (*TABLES, ARCHIVE, *ARRAYS, ZARR)
+"""By the endings of names.  Folders of zarr may have any name."""
+EXTENSIONS = tuple(extension for extensions in FORMATS for extension in extensions)
 
 
-def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Read a data file by the reader of its extension.
+def extension_of(name: str) -> str:
+    """Return the longest of the known extensions that a file name ends in, or ``""``.
 
-    Raises
-    ------
-    DataError
-        If the extension is unknown, the reader refuses the file, or it is no table and `choice`
-        names columns.
+    >>> extension_of("sonar.csv.gz")
+    '.csv.gz'
     """
-    if path.name.endswith(SUFFIX):
-        return read_given(path, choice, where)
-    extension = ZARR if is_zarr(path) else extension_of(path.name, READERS)
+    return max((e for e in EXTENSIONS if name.lower().endswith(e)), key=len, default="")
+
+
+@contextmanager
+def open_source(path: Path, where: str) -> Iterator[Source]:
+    """Open a data file by the format of its extension; mistakes in it are named by `where`."""
+    extension = ".zarr" if is_zarr(path) else extension_of(path.name)
     if not extension:
+        is_folder = exists(path) and path.is_dir()
         raise DataError(
             where,
-            "a directory" if exists(path) and path.is_dir() else ending_words(path.suffix, "file"),
-            f"a file ending in one of {', '.join(READERS)}",
+            "a directory" if is_folder else ending_words(path.suffix, "file"),
+            f"a file ending in one of {', '.join(EXTENSIONS)}",
             "Name Gram matrices by 'grams', not by 'file'"
             if path.suffix == ".npy"
             else "Rename or convert the file",
         )
-    if extension == ZARR:
-        check_zarr(path, where)
-        raw = read_zarr(path, choice, where)
-    elif extension in TABLES:
-        raw = TABLES[extension](path, choice, where)
-    elif extension == ARCHIVE:
-        choice.check_label_alone(where, arrays=True)
-        raw = read_npz(path, choice, where)
-    else:
-        choice.check_label_alone(where)
-        raw = ARRAYS[extension](path, choice.label, where, sparse=choice.sparse)
+    [open_file] = [one for extensions, one in FORMATS.items() if extension in extensions]
+    with open_file(path, where) as source:
+        yield source
+
+
+def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
+    """Read a data file by the columns that `choice` names, which only tables have."""
+    if path.name.endswith(SUFFIX):
+        return read_inputs(path, choice, where)
+    with open_source(path, where) as source:
+        if isinstance(source, Table):
+            raw = table_data(source, choice, where)
+        elif isinstance(source, NamedArrays):
+            choice.check_label_alone(where, arrays=True)
+            raw = arrays_data(source, choice, where)
+        else:
+            choice.check_label_alone(where)
+            if choice.label is not None:
+                expected = "no label option: the label stands first in every line"
+                raise DataError(where, f"label = {choice.label!r}", expected, "Remove label")
+            raw = source.data(sparse=choice.sparse)
     if choice.sparse and raw.sparse is None:
         raise dense_features(where)
-    return replace(raw, origin=f"file {path.name}")
-
-
-def extension_of(name: str, known: Iterable[str]) -> str:
-    """Return the longest of the `known` extensions that a file name ends in, or ``""``.
-
-    Examples
-    --------
-    >>> extension_of("sonar.csv.gz", [".csv", ".csv.gz"])
-    '.csv.gz'
-    """
-    return max((e for e in known if name.lower().endswith(e)), key=len, default="")
+    return replace(raw, origin=f"file {path.name}", own_memory=True)
 
 
 def is_table(path: Path, where: str) -> bool:
-    """Return True for a file of named columns, False for one of arrays.
-
-    Raises
-    ------
-    DataError
-        If it is a folder of zarr that is damaged, or no group of arrays.
-    """
-    if is_zarr(path):
-        with opened_group(path, where) as group:
-            return group.is_table
-    return bool(extension_of(path.name, TABLES))
+    """Return True for a file of named columns, False for one of arrays."""
+    with open_source(path, where) as source:
+        return isinstance(source, Table)

@@ -1,25 +1,64 @@
-"""Turn a user's labels into the numbers of classes, or into the real values of regression."""
+"""Columns that say what rows are: labels of classes, real values, row weights, and times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import LARGEST, LEAST, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
-from mkldist.data.number_texts import (
-    finite_number,
-    name_of_number,
-    number_name,
-    number_of_name,
-)
 from mkldist.errors import DataError, nearest
 
-# Fewer words than in features (mkldist.data.missing): "none" and "null" may be names of classes.
+_WHOLE = re.compile(r"([+-]?)0*([0-9]{1,309})(?:\.0*)?")  # no finite float64 has more digits
+
+
+def finite_number(text: str) -> float | None:
+    """Return the number that a text stands for; None if it is none, or not finite.
+
+    Python's digits with underscores are texts here, as they are in other programs.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def number_name(number: float) -> str:
+    """Return the one name of a finite number; a whole one has no point."""
+    if isinstance(number, int) or number.is_integer():
+        return str(int(number))
+    return repr(number)
+
+
+def name_of_number(text: str) -> str | None:
+    """Return the one name of the number that a text stands for; None if it is no finite number.
+
+    Whole numbers keep all of their digits, more than float64 has.
+    """
+    number = finite_number(text)
+    if number is None:
+        return None
+    whole = _WHOLE.fullmatch(text.strip())
+    return number_name(int(whole[1] + whole[2]) if whole else number)
+
+
+def number_of_name(name: str) -> int | float:
+    """Return the number that :func:`number_name` gave a name."""
+    try:
+        return int(name)
+    except ValueError:
+        return float(name)
+
+
+# Fewer words than in features (mkldist.data.checks): "none" and "null" may be names of classes.
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
 SHOWN = 10
 FEW_ROWS = 5
@@ -31,22 +70,28 @@ Names = npt.NDArray[np.str_]
 
 
 @dataclass(frozen=True, eq=False)
-class ClassLabels:
-    """Labels of a problem of two or more classes, and the rows that belong to it.
+class Labels:
+    """Labels of a problem, and the rows that belong to it.
 
     Parameters
     ----------
     rows : (n,) intp
         Kept rows of the source, ascending.
     y : (n,) float64
-        Labels of these rows: -1 and +1 for two classes, else positions in `classes`.
-    classes : tuple of str
-        The user's names of the classes, of two first that of -1, then that of +1.
+        Labels of these rows: -1 and +1 for two classes, positions in `classes` for more, else real
+        values.
+    classes : tuple of str, or None
+        The user's names of the classes, of two first that of -1, then that of +1; None for real
+        values.
     """
 
     rows: Ints
     y: Floats
-    classes: tuple[str, ...]
+    classes: tuple[str, ...] | None
+
+    def of(self, positions: Ints) -> Labels:
+        """Return the labels of some of these rows."""
+        return Labels(self.rows[positions], self.y[positions], self.classes)
 
 
 def class_labels(
@@ -55,69 +100,64 @@ def class_labels(
     classes: tuple[str, ...] | None = None,
     positive: str | None = None,
     row_labels: RowLabels = FROM_ZERO,
-) -> ClassLabels:
-    """Turn labels into a problem of two or more classes.
+) -> Labels:
+    """Turn labels (n,) into a problem of two or more classes.
 
-    Classes stand in the order of `classes` if given; else in the order of numbers if all labels are
-    numbers, and in alphabetical order otherwise.  The second of two classes becomes +1.  Different
-    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class.
+    Classes stand in the order of `classes` if given, and rows of others are left out; else in the
+    order of numbers if all labels are numbers, and in alphabetical order otherwise.  The second of
+    two classes becomes +1; or the class `positive`, and all others together -1.  Different
+    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class.  Missing labels are
+    refused, unknown classes, fewer than two, and a class of a single point among more than two.
 
-    Parameters
-    ----------
-    labels : (n,) array of str, numbers or bool
-        Labels in the user's own terms.
-    where : str
-        The place to name in a message.
-    classes : tuple of str, optional
-        At least two classes; the rows of the others are left out.
-    positive : str, optional
-        Class that becomes +1; all others together become -1.
-    row_labels : RowLabels
-        How a message names a row.
-
-    Raises
-    ------
-    DataError
-        For missing labels, an unknown class, fewer than two classes, and a class of a single point
-        among more than two.
-
-    Examples
-    --------
     >>> labels = np.array(["b", "a", "c", "a", "b", "c"])
-    >>> class_labels(labels, "t.csv").y
-    array([1., 0., 2., 0., 1., 2.])
     >>> class_labels(labels, "t.csv", classes=("c", "a")).y
     array([ 1., -1.,  1., -1.])
     >>> class_labels(labels, "t.csv", positive="b").classes
     ('rest', 'b')
     """
     names, numeric = _class_names(labels, where, row_labels)
-    known = _counted(names, where, numeric=numeric)
+    present, counts = np.unique(names, return_counts=True)
+    pairs = list(zip(present.tolist(), counts.tolist(), strict=True))
+    if numeric:
+        pairs.sort(key=lambda pair: number_of_name(pair[0]))
+    known: dict[str, int] = dict(pairs)
+    listed = truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
+    if len(known) == 1:
+        hint = "Check that the label column is the right one (label = …)"
+        raise DataError(where, f"one class only, {listed}", "two classes or more", hint)
+
+    def spelled(name: str) -> str:
+        """Return the class that the user calls `name`, in the spelling of the data."""
+        same = name if name in known else name_of_number(name)
+        if same is None or same not in known:
+            hint = nearest(name, known) or "Name classes as they stand in the data"
+            raise DataError(where, f"no class {name!r}", f"one of {listed}", hint)
+        return same
+
     if positive is not None:
-        return _against_the_rest(_known(positive, known, where), names)
-    kept = tuple(known) if classes is None else _chosen(classes, known, where)
+        positive = spelled(positive)
+        others = [name for name in known if name != positive]
+        rest = others[0] if len(others) == 1 else REST
+        y = np.where(names == positive, 1.0, -1.0)
+        return Labels(np.arange(len(names)), y, (rest, positive))
+    kept = tuple(known) if classes is None else tuple(map(spelled, classes))
+    if len(set(kept)) < len(kept):
+        twice = next(name for name in kept if kept.count(name) > 1)
+        found = f"classes = {list(classes or ())}, twice the same ({twice!r})"
+        raise DataError(where, found, "distinct classes", f"Choose from {listed}")
     if len(kept) > 2:
-        counts = {name: known[name] for name in kept}
-        _refuse_single(names, counts, where, row_labels, numeric=numeric)
+        kept_counts = {name: known[name] for name in kept}
+        _refuse_single(names, kept_counts, where, row_labels, numeric=numeric)
     rows = np.flatnonzero(np.isin(names, kept))
     place = {name: number for number, name in enumerate(kept)}
     unique, inverse = np.unique(names[rows], return_inverse=True)
     numbers = np.array([place[str(name)] for name in unique], dtype=np.float64)[inverse]
-    return ClassLabels(rows, numbers if len(kept) > 2 else _signs(numbers > 0), kept)
+    return Labels(rows, numbers if len(kept) > 2 else np.where(numbers > 0, 1.0, -1.0), kept)
 
 
 def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return what is odd about classes: few rows, and names that differ in upper case alone.
 
-    Parameters
-    ----------
-    y : (n,) float64
-        Labels as of :class:`ClassLabels`.
-    classes : tuple of str or None
-        Names of the classes; None for real values, of which nothing is said.
-
-    Examples
-    --------
     >>> class_notes(np.array([0.0, 1.0, 2.0] * 9), ("No", "no", "yes"))
     ("classes 'No' and 'no' differ in upper and lower case alone",)
     """
@@ -137,104 +177,37 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     return (*alike, *few[:SHOWN])
 
 
-def _counted(names: Names, where: str, *, numeric: bool) -> dict[str, int]:
-    """Return the number of rows of each class, in the order of the classes; refuse one class."""
-    present, counts = np.unique(names, return_counts=True)
-    pairs = list(zip(present.tolist(), counts.tolist(), strict=True))
-    if numeric:
-        pairs.sort(key=lambda pair: number_of_name(pair[0]))
-    known: dict[str, int] = dict(pairs)
-    if len(known) == 1:
-        raise DataError(
-            where,
-            f"one class only, {_listed(known)}",
-            "two classes or more",
-            "Check that the label column is the right one (label = …)",
-        )
-    return known
-
-
-def _against_the_rest(positive: str, names: Names) -> ClassLabels:
-    """Return one class as +1 and all others together as -1."""
-    others = np.unique(names[names != positive]).tolist()
-    rest = others[0] if len(others) == 1 else REST
-    return ClassLabels(np.arange(len(names)), _signs(names == positive), (rest, positive))
-
-
 def real_values(labels: npt.NDArray[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> Floats:
-    """Return labels as the finite real values of a regression problem, in the user's units.
+    """Return labels (n,) as the finite real values of a regression problem, in the user's units.
 
-    Parameters
-    ----------
-    labels : (n,) array of numbers, or of text that holds numbers
-        Labels in the user's own terms.
-    where : str
-        The place to name in a message.
-    row_labels : RowLabels
-        How a message names a row.
-
-    Raises
-    ------
-    DataError
-        For missing labels, labels that are not numbers, labels above :data:`LARGEST_VALUE` in
-        magnitude, and labels that are all the same.
-
-    Examples
-    --------
-    >>> real_values(np.array(["1.5", "-2", "0"]), "t.csv")
-    array([ 1.5, -2. ,  0. ])
+    Labels that are missing, no numbers, too large to be squared, or all the same are refused.
     """
-    _one_a_row(labels, where)
-    if labels.dtype.kind in "fiu":
+    if labels.ndim == 1 and labels.dtype.kind in "fiu":
         y = labels.astype(np.float64)
         _refuse_missing(np.isnan(y), where, row_labels)
     else:
-        y = _numbers(_texts(labels, where), where, row_labels)
+        texts = _texts(labels, where)
+        _refuse_missing(_missing(texts), where, row_labels)
+        numbers = [finite_number(text) for text in texts.tolist()]
+        if None in numbers:
+            row = numbers.index(None)
+            raise DataError(
+                where,
+                f"label {str(texts[row])!r} in {row_labels.of(row)}",
+                'numbers, as task = "regression" learns them',
+                'Set task = "classification" for classes, or name another column by label = …',
+            )
+        y = np.array(numbers, dtype=np.float64)
     large = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(large):
-        raise DataError(
-            where,
-            f"label {labels[large[0]]} in {row_labels.of(large[0])}",
-            f"finite labels of at most {LARGEST_VALUE:g}",
-            "Correct or rescale the labels",
-        )
+        found = f"label {labels[large[0]]} in {row_labels.of(large[0])}"
+        expected = f"finite labels of at most {LARGEST_VALUE:g}"
+        raise DataError(where, found, expected, "Correct or rescale the labels")
     if (y == y[0]).all():
-        raise DataError(
-            where,
-            f"one value only, {y[0]:g}, in {pluralize(len(y), 'row')}",
-            "labels that vary",
-            "Check that the label column is the right one (label = …)",
-        )
+        found = f"one value only, {y[0]:g}, in {pluralize(len(y), 'row')}"
+        hint = "Check that the label column is the right one (label = …)"
+        raise DataError(where, found, "labels that vary", hint)
     return y
-
-
-def _numbers(texts: Names, where: str, row_labels: RowLabels) -> Floats:
-    """Return texts as numbers; refuse texts that are missing or no numbers."""
-    _refuse_missing(_missing(texts), where, row_labels)
-    numbers = [finite_number(text) for text in texts.tolist()]
-    wrong = [row for row, number in enumerate(numbers) if number is None]
-    if wrong:
-        raise DataError(
-            where,
-            f"label {str(texts[wrong[0]])!r} in {row_labels.of(wrong[0])}",
-            'numbers, as task = "regression" learns them',
-            'Set task = "classification" for classes, or name another column by label = …',
-        )
-    return np.array(numbers, dtype=np.float64)
-
-
-def _chosen(classes: tuple[str, ...], known: dict[str, int], where: str) -> tuple[str, ...]:
-    """Return the classes that the user names, in the spelling of the data."""
-    kept = tuple(_known(name, known, where) for name in classes)
-    if len(set(kept)) < len(kept):
-        twice = next(name for name in kept if kept.count(name) > 1)
-        raise DataError(
-            where,
-            f"classes = {list(classes)}, twice the same ({twice!r})",
-            "distinct classes",
-            f"Choose from {_listed(known)}",
-        )
-    return kept
 
 
 def _refuse_single(
@@ -242,27 +215,28 @@ def _refuse_single(
 ) -> None:
     """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
-    if single:
-        first, second = sorted(known, key=known.__getitem__, reverse=True)[:2]
-        hints = [
-            f"{' and '.join(map(repr, alike))} differ in upper and lower case alone: correct them "
-            "if they are one class"
-            for alike in _spelled_alike(known)
-        ]
-        hints.append(
-            f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
-            f'"{second}" for one against the rest'
-            + ', or task = "regression" to learn numbers' * numeric
-            + ", or label = … for labels in another column" * (len(known) > SHOWN)
-        )
-        raise DataError(
-            where,
-            f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
-            f"{_listed(known)}; {single[0]!r} is in "
-            f"{row_labels.of(int(np.argmax(names == single[0])))}",
-            "at least two points of each class",
-            ". ".join(hints),
-        )
+    if not single:
+        return
+    first, second = sorted(known, key=known.__getitem__, reverse=True)[:2]
+    hints = [
+        f"{' and '.join(map(repr, alike))} differ in upper and lower case alone: correct them "
+        "if they are one class"
+        for alike in _spelled_alike(known)
+    ]
+    hints.append(
+        f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
+        f'"{second}" for one against the rest'
+        + ', or task = "regression" to learn numbers' * numeric
+        + ", or label = … for labels in another column" * (len(known) > SHOWN)
+    )
+    listed = truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
+    raise DataError(
+        where,
+        f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+        f"{listed}; {single[0]!r} is in {row_labels.of(int(np.argmax(names == single[0])))}",
+        "at least two points of each class",
+        ". ".join(hints),
+    )
 
 
 def _spelled_alike(classes: Iterable[str]) -> list[list[str]]:
@@ -273,49 +247,35 @@ def _spelled_alike(classes: Iterable[str]) -> list[list[str]]:
     return [names for names in spellings.values() if len(names) > 1]
 
 
-def _signs(positive: npt.NDArray[np.bool_]) -> Floats:
-    return np.where(positive, 1.0, -1.0)
-
-
 def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> tuple[Names, bool]:
     """Return the class name of every row, and True if all names are numbers."""
-    _one_a_row(labels, where)
-    if labels.dtype.kind in "fiu":
+    if labels.ndim == 1 and labels.dtype.kind in "fiu":
         _refuse_missing(np.isnan(labels), where, row_labels)
-        _refuse_infinite(labels, where, row_labels)
+        infinite = np.flatnonzero(~np.isfinite(labels))
+        if len(infinite):
+            found = f"label {labels[infinite[0]]} in {row_labels.of(infinite[0])}"
+            raise DataError(where, found, "finite labels", "Correct this label")
         different, of_row = np.unique(labels, return_inverse=True)
         return np.array([number_name(v) for v in different.tolist()])[of_row], True
     names = _texts(labels, where)
     _refuse_missing(_missing(names), where, row_labels)
     unique, inverse = np.unique(names, return_inverse=True)
-    of_numbers = [name_of_number(name) for name in unique.tolist()]
-    same = [name for name in of_numbers if name is not None]
-    if len(same) < len(unique):
+    same = [name_of_number(name) for name in unique.tolist()]
+    if None in same:
         return names, False
     return np.array(same)[inverse], True
 
 
-def _one_a_row(labels: npt.NDArray[Any], where: str) -> None:
-    if labels.ndim != 1:
-        raise DataError(
-            where,
-            f"labels of shape {labels.shape}",
-            "one label per row",
-            "Give one column of labels",
-        )
-
-
 def _texts(labels: npt.NDArray[Any], where: str) -> Names:
-    """Return text or Boolean labels as text, without blanks around it."""
+    """Return text or Boolean labels as text, (n,), without blanks around it."""
+    if labels.ndim != 1:
+        hint = "Give one column of labels"
+        raise DataError(where, f"labels of shape {labels.shape}", "one label per row", hint)
     if labels.dtype.kind == "S":
         labels = np.char.decode(labels, "utf-8", "replace")
     if labels.dtype.kind not in "UTb":
-        raise DataError(
-            where,
-            f"labels of type {labels.dtype}",
-            "numbers, text or true/false",
-            "Convert them to text first",
-        )
+        found, expected = f"labels of type {labels.dtype}", "numbers, text or true/false"
+        raise DataError(where, found, expected, "Convert them to text first")
     stripped: Names = np.char.strip(labels.astype(np.str_))
     return stripped
 
@@ -324,13 +284,6 @@ def _missing(names: Names) -> npt.NDArray[np.bool_]:
     unique, inverse = np.unique(names, return_inverse=True)
     missing = np.array([str(name).casefold() in MISSING_LABELS for name in unique])
     return missing[inverse]
-
-
-def _refuse_infinite(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> None:
-    rows = np.flatnonzero(~np.isfinite(labels))
-    if len(rows):
-        found = f"label {labels[rows[0]]} in {row_labels.of(rows[0])}"
-        raise DataError(where, found, "finite labels", "Correct this label")
 
 
 def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_labels: RowLabels) -> None:
@@ -345,16 +298,107 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_labels: RowL
         )
 
 
-def _known(name: str, known: dict[str, int], where: str) -> str:
-    """Return the class that the user calls `name`, in the spelling of the data."""
-    if name in known:
-        return name
-    same = name_of_number(name)
-    if same is not None and same in known:
-        return same
-    hint = nearest(name, known) or "Name classes as they stand in the data"
-    raise DataError(where, f"no class {name!r}", f"one of {_listed(known)}", hint)
+ClassWeight = Literal["balanced"] | Mapping[str, float]
 
 
-def _listed(known: dict[str, int]) -> str:
-    return truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
+def row_weights(given: npt.NDArray[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> Floats:
+    """Return row weights as numbers, (n,)."""
+    if given.dtype.kind in "fiub":
+        weights = given.astype(np.float64)
+    else:
+        numbers = [finite_number(str(text)) for text in given.tolist()]
+        weights = np.array([np.nan if one is None else one for one in numbers], dtype=np.float64)
+    able = (weights == 0.0) | ((weights >= LEAST) & (weights <= LARGEST))
+    wrong = np.flatnonzero(~able)
+    if len(wrong):
+        value = given[wrong[0]]
+        raise DataError(
+            where,
+            f"weight {str(value)!r} in {row_labels.of(wrong[0])}",
+            f"0, or a number from {LEAST:g} to {LARGEST:g}, in every row",
+            "Correct it; a row of weight 0 is in no training part",
+        )
+    if not weights.any():
+        raise DataError(
+            where, "weight 0 in every row", "at least one above 0", "Name another column, or none"
+        )
+    return weights
+
+
+def check_class_weight(
+    asked: ClassWeight | None, classes: tuple[str, ...] | None, where: str
+) -> None:
+    """Refuse weights of classes for real values, and of classes that are not there."""
+    if asked is None:
+        return
+    place = f"{where}: class_weight"
+    if classes is None:
+        raise DataError(place, "a data set of regression", "one of classes", "Remove class_weight")
+    if asked == "balanced":
+        return
+    for name in asked:
+        if _name_among(name, classes) not in classes:
+            expected = f"names of classes: {', '.join(map(repr, classes))}"
+            hint = nearest(name, classes) or "Correct it, or remove it: other classes have weight 1"
+            raise DataError(place, f"no class {name!r}", expected, hint)
+
+
+def class_weights(
+    asked: ClassWeight, classes: Sequence[str], numbers: Ints, weights: Floats | None = None
+) -> Floats:
+    """Return the weight of each class, (k,)."""
+    if asked != "balanced":
+        by_name = {_name_among(name, classes): weight for name, weight in asked.items()}
+        return np.array([by_name.get(name, 1.0) for name in classes])
+    counts = np.bincount(numbers, weights=weights, minlength=len(classes)).astype(np.float64)
+    found, there = np.ones(len(classes)), counts > 0.0
+    found[there] = counts.sum() / (there.sum() * counts[there])
+    return found
+
+
+def _name_among(name: str, classes: Sequence[str]) -> str:
+    """Return the name of a class as the data set has it: ``1`` for ``1.0``."""
+    return name if name in classes else name_of_number(name) or name
+
+
+_DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})([ T].*)?")  # the day stands first
+_IN_SLASHES = re.compile(r"\d+/\d+/\d+")
+_SLASHES = "Write dates as year-month-day: 1/2/2021 is one day here and another there"
+
+
+def rows_in_order(
+    column: npt.NDArray[np.str_], where: str, row_labels: RowLabels = FROM_ZERO
+) -> Ints:
+    """Return the rows in ascending order of a column; equal ones stay in the order of the table."""
+    texts = [str(text).strip() for text in column]
+    names = [name_of_number(text) for text in texts]
+    numbers = [number_of_name(name) for name in names if name is not None]
+    if len(numbers) == len(texts):  # whole ones keep all digits: nanoseconds are beyond 2**53
+        return np.array(sorted(range(len(numbers)), key=numbers.__getitem__), dtype=np.intp)
+    dates = [_date(text) for text in texts]
+    wrong = [row for row, date in enumerate(dates) if date is None]
+    if wrong:
+        raise DataError(
+            where,
+            f"{texts[wrong[0]]!r} in {row_labels.of(wrong[0])}",
+            "numbers, or dates such as 2021-03-01 or 31.3.2021, in every row",
+            _SLASHES if _IN_SLASHES.match(texts[wrong[0]]) else "Correct this column",
+        )
+    return np.argsort(np.array(dates, dtype="datetime64[us]"), kind="stable")
+
+
+def is_date(text: str) -> bool:
+    """Return True for a date, with or without a time, by which :func:`rows_in_order` can order."""
+    return _date(text) is not None
+
+
+def _date(text: str) -> datetime | None:
+    dotted = _DOTTED.fullmatch(text)
+    if dotted:
+        day, month, year, time = dotted.groups(default="")
+        text = f"{year}-{month:0>2}-{day:0>2}{time}"
+    try:
+        date = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return date if date.tzinfo is None else None

@@ -1,109 +1,205 @@
-"""Named arrays, as of NumPy archives: x (or a sparse matrix), y, and optional partitions."""
+"""Named arrays, as of NumPy archives: x (or a sparse matrix), y, and optional partitions.
+
+Archives are read without unpickling; errors name the damaged array.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.arrays import Floats
+from mkldist.core.arrays import Array, Floats
+from mkldist.core.memory import readable_bytes
 from mkldist.core.wording import FROM_ONE, pluralize
-from mkldist.data.archives import NamedArrays, opened_npz
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.opening import REWRITE
-from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
-from mkldist.data.raw import RawData, as_features, check_fits, check_rows, numbered_features
-from mkldist.data.sparse_features import SPARSE_HINT, canonical
-from mkldist.data.texts import TextColumns, check_characters
-from mkldist.errors import DataError
+from mkldist.data.checks import (
+    SPARSE_HINT,
+    as_features,
+    canonical,
+    check_fits,
+    check_rows,
+    numbered_features,
+)
+from mkldist.data.dataset import RawData, TextColumns
+from mkldist.data.opening import REWRITE, check_unpacked, opened
+from mkldist.data.splits import INDEX_ARRAYS, partitions_of
+from mkldist.data.tables import ColumnChoice
+from mkldist.errors import DataError, nearest
 
+EXTENSIONS = (".npz",)
+DAMAGE = (
+    zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError,
+    tokenize.TokenError,  # by numpy, of the header of an array
+)  # fmt: skip
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
 FEATURE_NAMES = "feature_names"
 SET_LABEL = "Set label = the name of the array of labels, or write one: {}, y=…)"  # by its writer
 
 
-def read_npz(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Read features, labels and partitions from a ``.npz`` file.
+class NamedArrays(Mapping[str, npt.NDArray[Any]]):
+    """Arrays of a source by name, each read on access: what a format of arrays gives.
 
-    Reading unpickles nothing.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    choice, where
-        As for :func:`arrays_data`.
-
-    Raises
-    ------
-    DataError
-        If the file is damaged, and as :func:`arrays_data`.
+    `where` is the place to name in a message, and `writer` how such a source is written: a call to
+    which the arrays are added, for hints.
     """
-    with opened_npz(path, where) as archive:
-        return arrays_data(archive, choice, where)
+
+    where: str
+    writer: str
+
+    def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
+        """Return an array of `what` that the source must have."""
+        self.check_has(name, what, hint)
+        return self[name]
+
+    def check_has(self, name: str, what: str, hint: str = "") -> None:
+        """Raise as :meth:`required` does, but read nothing."""
+        if name not in self:
+            raise DataError(
+                self.where,
+                f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
+                f"an array {name!r} of {what}",
+                nearest(name, self) or hint or f"Write one: {self.writer}, {name}=…)",
+            )
+
+    def features(self, name: str) -> Floats:
+        """Return an array of features as (n, d) float64."""
+        return as_features(self[name], f"{self.where}, array {name!r}")
+
+
+class Archive(NamedArrays):
+    """The arrays of an open ``.npz`` file."""
+
+    writer = "np.savez(file"
+
+    def __init__(self, npz: Mapping[str, npt.NDArray[Any]], where: str) -> None:
+        self._npz, self.where = npz, where
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._npz)
+
+    def __len__(self) -> int:
+        return len(self._npz)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._npz
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._npz:
+            raise KeyError(name)
+        place = f"{self.where}, array {name!r}"
+        try:
+            self._check_size(name, place)
+            return self._npz[name]
+        except DataError:
+            raise
+        except MemoryError as error:
+            raise DataError(
+                place,
+                f"an array that does not fit into memory ({error})",
+                "an array that can be read",
+                "Write fewer rows or columns, or use a machine with more memory",
+            ) from error
+        except DAMAGE as error:
+            if "Object arrays" in str(error):
+                hint = "Convert it before saving: array.astype(float) or array.astype(str)"
+                found = "Python objects, which could run code when read"
+                raise DataError(place, found, "numbers or text", hint) from error
+            found = f"an array that is cut short or damaged ({error})"
+            raise DataError(place, found, "a complete array", REWRITE) from error
+
+    def _check_size(self, name: str, place: str) -> None:
+        """Refuse an array that unpacks to far more than arrays do, or that is cut."""
+        archive: zipfile.ZipFile | None = getattr(self._npz, "zip", None)
+        if archive is None or f"{name}.npy" not in archive.namelist():
+            return
+        entry = archive.getinfo(f"{name}.npy")
+        remedy = "np.load, and write it by np.savez"
+        check_unpacked(entry.file_size, entry.compress_size, place, "an array", remedy)
+        with archive.open(entry) as file:
+            if np.lib.format.read_magic(file) != (1, 0):
+                return
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        claimed = math.prod(shape) * dtype.itemsize
+        if claimed > entry.file_size and not dtype.hasobject:
+            sizes = f"{readable_bytes(claimed)} in a file of {readable_bytes(entry.file_size)}"
+            raise ValueError(f"it says that it has {sizes}")
+
+
+@contextmanager
+def open_npz(path: Path, where: str) -> Iterator[Archive]:
+    """Open a ``.npz`` file; its arrays can be read inside the ``with`` block."""
+    # Given a path, numpy.load would leave a damaged file open.
+    with opened(path, where) as stream:
+        try:
+            npz = np.load(stream, allow_pickle=False)
+        except DAMAGE as error:
+            found = f"a file that is cut short or damaged ({error})"
+            if "pickled" in str(error):
+                found = "a file of another kind"
+            raise DataError(where, found, "an archive of arrays (np.savez)", REWRITE) from error
+        if not isinstance(npz, np.lib.npyio.NpzFile):
+            raise DataError(where, "a single array", "an archive of arrays", "Write by np.savez")
+        with npz:
+            yield Archive(npz, where)
+
+
+def read_npy(path: Path, where: str, *, mapped: bool = False) -> Array:
+    """Read the array of a ``.npy`` file, or map it into memory."""
+    try:
+        array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        found = f"a .npy file that is cut short, damaged or holds Python objects ({error})"
+        raise DataError(where, found, "one array (np.save)", REWRITE) from error
+    if not isinstance(array, np.ndarray):
+        array.close()
+        raise DataError(where, "an archive of arrays", "one array (np.save)", "Name it .npz")
+    return array
 
 
 def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawData:
     """Return features, labels and partitions of named arrays.
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
-    compressed sparse rows; ``y (n,)``; optionally ``feature_names (d,)``, and ``train``,
-    ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one row of indices
-    per partition.  Other arrays are ignored.
-
-    Parameters
-    ----------
-    archive : NamedArrays
-        The arrays.
-    choice : ColumnChoice
-        Names of the arrays of labels, by default ``y``; of names of the rows, by default ``ids`` if
-        there is one; of row weights; and of texts, with which ``x`` may be absent.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        If an array is absent or holds Python objects, or sizes disagree.
+    compressed sparse rows; ``y (n,)``, or that of another name; optionally ``feature_names (d,)``,
+    ``ids (n,)`` or another that names the rows, row weights, texts, with which ``x`` may be absent,
+    and ``train``, ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one
+    row of indices per partition.  Other arrays are ignored.
     """
     label, texts = choice.label, choice.texts
     if isinstance(label, int):
-        raise DataError(
-            where,
-            f"label = {label} for arrays",
-            "the name of the array of labels",
-            'Set label = "y"',
-        )
+        found, expected = f"label = {label} for arrays", "the name of the array of labels"
+        raise DataError(where, found, expected, 'Set label = "y"')
     x = np.empty((0, 0))
-    kept = npz_sparse(archive, where) if choice.sparse else None
-    if kept is None and (not texts or "x" in archive or _is_sparse(archive)):
+    sparse = npz_sparse(archive, where) if choice.sparse else None
+    if sparse is None and (not texts or "x" in archive or _is_sparse(archive)):
         x = npz_features(archive, where)
     of_texts = npz_texts(archive, texts)
     if of_texts is not None and not x.size:
         x = np.empty((len(of_texts.values), 0))
-    n_rows, n_features = x.shape if kept is None else kept.shape
+    n_rows, n_features = x.shape if sparse is None else sparse.shape
     y: npt.NDArray[Any] = np.full(n_rows, "")
     if choice.labelled:
         y = archive.required(label or "y", "labels", SET_LABEL.format(archive.writer))
     check_rows(n_rows, len(np.atleast_1d(y)), where)
     if of_texts is not None:
         check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
-    ids = row_names(archive, choice.id, n_rows)
-    names = feature_names(archive, n_features, where)
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
-    partitions = partitions_of(index_arrays, n_rows, where, FROM_ONE)
-    own = x if kept is None else None
     return RawData(
         column(y),
-        own,
-        names,
-        partitions,
-        ids=ids,
-        sparse=kept,
+        x if sparse is None else None,
+        feature_names(archive, n_features, where),
+        partitions_of(index_arrays, n_rows, where, FROM_ONE),
+        ids=row_names(archive, choice.id, n_rows),
+        sparse=sparse,
         texts=of_texts,
         weights=weight_array(archive, choice.weights, n_rows),
         row_labels=FROM_ONE,
@@ -111,13 +207,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
 
 
 def weight_array(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDArray[Any] | None:
-    """Return an array of row weights; None without a name.
-
-    Raises
-    ------
-    DataError
-        If it is absent, or has another length.
-    """
+    """Return an array of row weights, (n,); None without a name."""
     if name is None:
         return None
     weights = column(archive.required(name, "row weights"))
@@ -126,22 +216,7 @@ def weight_array(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDA
 
 
 def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
-    """Return the names of the rows of an archive; None if it has none.
-
-    Parameters
-    ----------
-    archive : NamedArrays
-        The archive.
-    id : str or None
-        Name of the array; None for ``ids``, which may be absent.
-    n_rows : int
-        Number of rows.
-
-    Raises
-    ------
-    DataError
-        If the named array is absent, or has another length.
-    """
+    """Return the names of the rows, (n,): the array `id`, else ``ids``; None without the latter."""
     if id is None and IDS not in archive:
         return None
     names = column(archive.required(id or IDS, "names of the rows")).astype(str)
@@ -150,13 +225,7 @@ def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[
 
 
 def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
-    """Return arrays of texts, (n,); None without names.
-
-    Raises
-    ------
-    DataError
-        If one is absent, holds no texts, or has another length than the first.
-    """
+    """Return arrays of texts, (n,), of one length; None without names."""
     found: dict[str, list[str]] = {}
     for name in names:
         values = column(archive.required(name, "texts"))
@@ -166,19 +235,25 @@ def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
             raise DataError(place, f"an array of {values.dtype}", "texts", hint)
         check_length(place, values.shape, len(next(iter(found.values()), values)), "text")
         found[name] = [text.strip() for text in values.tolist()]
-    check_characters(found, archive.where, "array")
+        for row, text in enumerate(found[name]):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                character = text[error.start : error.start + 1]
+                raise DataError(
+                    f"{place}, {FROM_ONE.of(row)}",
+                    f"the character {character!r}, half of a pair of surrogates",
+                    "text that UTF-8 can encode",
+                    "Remove the character, or decode the text again from its file",
+                ) from error
     return TextColumns.of(found)
 
 
 def check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
     """Refuse an array that does not have a name, text or weight for each row."""
     if shape != (n_rows,):
-        raise DataError(
-            place,
-            f"shape {shape}",
-            f"one {what} for each of {n_rows} rows",
-            "Write the array again",
-        )
+        expected = f"one {what} for each of {n_rows} rows"
+        raise DataError(place, f"shape {shape}", expected, "Write the array again")
 
 
 def column(y: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -212,25 +287,22 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
     from scipy.sparse import csr_array
 
     shape = np.asarray(archive["shape"]).ravel().tolist()
-    data, indices, indptr = (archive[part] for part in SPARSE_PARTS[:3])
     if len(shape) != 2 or not all(isinstance(size, int) and size >= 0 for size in shape):
         raise DataError(f"{where}, array 'shape'", f"{shape}", "two sizes (n, d)", REWRITE)
     if "format" in archive and np.asarray(archive["format"]).item() not in (b"csr", "csr"):
-        raise DataError(
-            where, "a sparse matrix in another format", "compressed sparse rows", "Use .tocsr()"
-        )
-    for name, array, kinds in (
-        ("data", data, "fiub"),
-        ("indices", indices, "iu"),
-        ("indptr", indptr, "iu"),
-    ):
+        found = "a sparse matrix in another format"
+        raise DataError(where, found, "compressed sparse rows", "Use .tocsr()")
+    parts = []
+    for name, kinds in zip(SPARSE_PARTS, ("fiub", "iu", "iu"), strict=False):
+        array = archive[name]
         if array.dtype.kind not in kinds:
-            expected = "real numbers" if name == "data" else "integers"
-            raise DataError(
-                f"{where}, array {name!r}", f"an array of {array.dtype}", expected, REWRITE
-            )
+            place, expected = f"{where}, array {name!r}", "integers"
+            if name == "data":
+                expected = "real numbers"
+            raise DataError(place, f"an array of {array.dtype}", expected, REWRITE)
+        parts.append(array)
     try:
-        matrix = csr_array((data, indices, indptr), shape=tuple(shape))
+        matrix = csr_array(tuple(parts), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError) as error:
         raise DataError(
@@ -245,27 +317,10 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
 def feature_names(
     arrays: Mapping[str, npt.NDArray[Any]], n_features: int, where: str
 ) -> tuple[str, ...]:
-    """Return the names in the array ``feature_names``, or numbered ones without this array.
-
-    Raises
-    ------
-    DataError
-        As :func:`names_of_features`.
-    """
+    """Return the distinct names in the array ``feature_names``; numbered ones without it."""
     if FEATURE_NAMES not in arrays:
         return numbered_features(n_features)
-    return names_of_features(arrays[FEATURE_NAMES], n_features, where)
-
-
-def names_of_features(given: npt.NDArray[Any], n_features: int, where: str) -> tuple[str, ...]:
-    """Return the names of features that an array ``feature_names`` holds.
-
-    Raises
-    ------
-    DataError
-        If they are not as many as the features, or not distinct.
-    """
-    names = tuple(str(name) for name in np.atleast_1d(given).ravel())
+    names = tuple(str(name) for name in np.atleast_1d(arrays[FEATURE_NAMES]).ravel())
     if len(names) != n_features or len(set(names)) != n_features:
         raise DataError(
             f"{where}, array {FEATURE_NAMES!r}",

@@ -28,14 +28,7 @@ PATHS = "Check its spelling: paths in a sweep file start at its folder, others a
 
 @contextmanager
 def opened(path: Path, where: str) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes; unpack gzipped files, which their first bytes tell.
-
-    Raises
-    ------
-    DataError
-        If the file is absent, empty, unreadable or damaged.  The same errors inside the ``with``
-        block, and text there that is not UTF-8, raise it too.
-    """
+    """Open a file for reading bytes; unpack gzipped files, which their first bytes tell."""
     check_file(path, where)
     try:
         with path.open("rb") as plain:
@@ -79,20 +72,7 @@ def most_unpacked(packed: int) -> int:
 
 
 def check_unpacked(size: int, packed: int, where: str, kind: str, unpacker: str) -> None:
-    """Raise if packed data unpack to far more than any table does.
-
-    Parameters
-    ----------
-    size, packed : int
-        Bytes of the data, unpacked and packed.
-    where, kind, unpacker : str
-        Their place, their kind, and the program that unpacks them, for the message.
-
-    Raises
-    ------
-    DataError
-        If `size` is more than :func:`most_unpacked`.
-    """
+    """Raise if packed data unpack to far more than any table does."""
     limit = most_unpacked(packed)
     if size > limit:
         raise DataError(
@@ -151,23 +131,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def check_file(path: Path, where: str, advice: str = PATHS) -> None:
-    """Raise unless `path` is a file with content.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    where : str
-        What messages call it.
-    advice : str
-        What to do about an absent file, where its folder has none of a similar name.
-
-    Raises
-    ------
-    DataError
-        If it is absent, a directory or empty.  The message about an absent file suggests the one of
-        its folder with the most similar name.
-    """
+    """Raise unless `path` is a file with content."""
     if not exists(path):
         near = sorted(p.name for p in path.parent.iterdir()) if exists(path.parent) else []
         hint = nearest(path.name, near) or _same_name(path, near) or advice

@@ -25,9 +25,16 @@ from mkldist.core.durable import (
     write_file,
 )
 from mkldist.core.identity import array_file_id, array_id
-from mkldist.data.dataset import Dataset, GivenGrams, Split, View, sparse_parts
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.texts import TextColumns, TextView
+from mkldist.data.dataset import (
+    Dataset,
+    GramView,
+    SourceColumns,
+    Split,
+    TextColumns,
+    TextView,
+    View,
+    sparse_parts,
+)
 from mkldist.errors import StoreError, UnreadableError
 
 HEADER = "snapshot.json"
@@ -46,11 +53,6 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
 
     Files that are there and sound are not written again, and those of a neighbouring snapshot are
     linked.  The partitions that came with the data are not kept, only the splits made of them.
-
-    Raises
-    ------
-    OutputError
-        If the folder cannot be written.
     """
     parts = {part: [getattr(split, part) for split in splits] for part in PARTS}
     arrays = {
@@ -99,22 +101,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
 
 
 def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split, ...]]:
-    """Read a snapshot back, after a check of all of its files.
-
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    mmap : bool
-        Map features and Gram matrices into memory instead of reading them.
-
-    Raises
-    ------
-    StoreError
-        If it is missing, of another version, cut short or damaged.
-    UnreadableError
-        If the system failed to read it, or has no memory for it.
-    """
+    """Read a snapshot back, after a check of all of its files."""
     header = snapshot_header(path)
     try:
         arrays = {
@@ -130,15 +117,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
 
 
 def snapshot_header(path: Path) -> dict[str, Any]:
-    """Return the document of a snapshot: its data set's name, its files and more.
-
-    Raises
-    ------
-    StoreError
-        If it is missing, of another version, cut short or damaged.
-    UnreadableError
-        If the system failed to read it, or has no memory for it.
-    """
+    """Return the document of a snapshot: its data set's name, its files and more."""
     try:
         header = parsed((path / HEADER).read_bytes())
         version = header["version"]
@@ -191,7 +170,7 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
         },
         sparse=_sparse_of(arrays),
         given={
-            name: GivenGrams(
+            name: GramView(
                 arrays[f"given-{i}"],
                 arrays[f"present-{i}"],
                 missing,

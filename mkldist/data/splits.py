@@ -1,22 +1,302 @@
-"""Splits into training, unlabelled and test parts, drawn at random or given with the data."""
+"""Splits into training, unlabelled and test rows: drawn, nested or of the data; inner folds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from math import ceil
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.wording import pluralize
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.nested import cut_splits
-from mkldist.data.random_splits import SEEDS, holdouts, repeated_folds
+from mkldist.data.labels import MISSING_LABELS
 from mkldist.errors import DataError
 from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import SplitsSpec
+from mkldist.spec.model import SelectionSpec
 
+# The names of mkldist, and those in files of semi-supervised benchmarks.
+ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_test"))
+PART_WORDS = ("train", "test", "unlabelled")
+SHOWN = 10
 MAX_DRAWS = 1000
+ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
+SEEDS = 2**32  # seeds of numpy's RandomState have 32 bits
+INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
+
+
+def partitions_of(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    n_points: int,
+    where: str,
+    row_labels: RowLabels = FROM_ZERO,
+) -> tuple[Split, ...]:
+    """Return the partitions among the arrays of a file, checked, if it has any.
+
+    They are ``train`` (R, n_train) and at least one of ``test`` (R, n_test) and ``unlabelled``
+    (R, n_unlabelled), or ``idx_labs``, ``idx_test`` and ``idx_unls`` instead: indices from 0, one
+    row per partition; arrays of one dimension make a single partition.
+    """
+    trains = [names[0] for names in ARRAY_NAMES if names[0] in arrays]
+    if len(trains) > 1:
+        raise DataError(
+            where,
+            f"arrays {trains[0]!r} and {trains[1]!r}",
+            "one set of partitions: train, unlabelled and test, or idx_labs, idx_unls and idx_test",
+            "Save one of the sets to another file",
+        )
+    for names in ARRAY_NAMES:
+        found = {name: arrays[name] for name in names if name in arrays}
+        if found:
+            return _partitions(found, names, n_points, where, row_labels)
+    return ()
+
+
+def _partitions(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    names: tuple[str, str, str],
+    n_points: int,
+    where: str,
+    row_labels: RowLabels,
+) -> tuple[Split, ...]:
+    """Return the partitions of arrays with these names of training, unlabelled and test rows."""
+    train, unlabelled, test = names
+    others = [name for name in (test, unlabelled) if name in arrays]
+    if train not in arrays or not others:
+        alone = others[0] if others else train
+        wanted = repr(train) if others else f"{test!r} or {unlabelled!r}"
+        found, expected = (
+            f"an array {alone!r} without {wanted}",
+            "both, with one row of indices per",
+        )
+        raise DataError(where, found, f"{expected} partition", f"Add {wanted} or remove {alone!r}")
+    rows = {name: _rows(array, f"{where}, array {name!r}") for name, array in arrays.items()}
+    for name, array in rows.items():
+        if len(array) != len(rows[train]):
+            count = pluralize(len(rows[train]), "row")
+            found = f"{count} in {train!r} but {len(array)} in {name!r}"
+            raise DataError(where, found, "one row of each per partition", "Add the missing rows")
+    splits = []
+    for number in range(len(rows[train])):
+        label = row_labels.of(number)
+        parts = {name: array[number] for name, array in rows.items()}
+        for name, part in parts.items():
+            _check_indices(part, n_points, f"{where}, array {name!r}, {label}")
+        for (name, part), (other_name, other) in combinations(parts.items(), 2):
+            common = np.intersect1d(part, other)
+            if len(common):
+                raise DataError(
+                    f"{where}, {label} of {name!r} and {other_name!r}",
+                    f"{pluralize(len(common), 'point')} in both, such as {common[0]}",
+                    "parts without a common point",
+                    "Remove them from one of the parts",
+                )
+        none = np.zeros(0, dtype=np.intp)
+        ordered = (parts.get(name, none) for name in (train, test, unlabelled))
+        splits.append(Split(*(part.astype(np.intp) for part in ordered)))
+    return tuple(splits)
+
+
+def _rows(array: npt.NDArray[Any], where: str) -> npt.NDArray[Any]:
+    """Return an array of indices with one row for each partition."""
+    if array.dtype.kind not in "iu":
+        hint = "Save them as integers: indices.astype(int)"
+        if array.dtype.kind == "b":
+            hint = "np.flatnonzero turns a mask into indices"
+        found = f"an array of {array.dtype}"
+        raise DataError(where, found, "integers: indices of rows from 0", hint)
+    if array.ndim not in (1, 2):
+        expected = "one row of indices per partition"
+        raise DataError(where, f"shape {array.shape}", expected, "Reshape it")
+    return np.atleast_2d(array)
+
+
+def _check_indices(part: npt.NDArray[Any], n_points: int, where: str) -> None:
+    """Refuse indices outside of a data set, and those that occur twice."""
+    outside = part[(part < 0) | (part >= n_points)]
+    if len(outside):
+        hint = "Check that the indices belong to these data"
+        if outside[0] == n_points and part.min() > 0:
+            hint = "Subtract 1, for indices start at 0"
+        found = f"index {outside[0]} in a data set of {n_points} points"
+        raise DataError(where, found, f"indices from 0 to {n_points - 1}", hint)
+    values, counts = np.unique(part, return_counts=True)
+    if len(values) < len(part):
+        found = f"index {values[counts > 1][0]} twice"
+        raise DataError(where, found, "every index once", "Remove one of them")
+
+
+def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
+    """Return the partition that a column of a table gives, a word in each row, in any case.
+
+    >>> partition_of_column(np.array(["train", "Test", "train"]), "t.csv").train
+    array([0, 2])
+    """
+    words = np.char.lower(np.char.strip(column))
+    known = set(words.tolist())
+    if not known <= {*PART_WORDS} or "train" not in known or len(known) < 2:
+        listed = truncate([repr(word) for word in np.unique(column).tolist()], SHOWN)
+        raise DataError(
+            where,
+            f"the word{'s' * (len(known) > 1)} {listed}",
+            "'train' in some rows, 'test' or 'unlabelled' in the others",
+            "Correct this column, or set another kind of splits",
+        )
+    return Split(*(np.flatnonzero(words == word) for word in PART_WORDS))
+
+
+def group_numbers(
+    column: npt.NDArray[np.str_], where: str, row_labels: RowLabels = FROM_ZERO
+) -> Ints:
+    """Return the number of each row's group, (n,), groups in alphabetical order.
+
+    Rows without a group are refused: they would otherwise all be one.
+
+    >>> group_numbers(np.array(["p2", "p1", "p2"]), "t.csv")
+    array([1, 0, 1])
+    """
+    names, numbers = np.unique(column, return_inverse=True)
+    missing = np.array([name.strip().casefold() in MISSING_LABELS for name in names.tolist()])
+    rows = np.flatnonzero(missing[numbers])
+    if len(rows):
+        raise DataError(
+            where,
+            f"no group in {len(rows)} of {pluralize(len(column), 'row')}, the first is "
+            f"{row_labels.of(rows[0])}",
+            "a group in every row",
+            "Write the group there; give a row that belongs to no other a group of its own",
+        )
+    return numbers
+
+
+def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[Split, ...]:
+    """Return partitions without the points that are not in `rows`, as positions in `rows`."""
+    place = np.full(n_points, -1, dtype=np.intp)
+    place[rows] = np.arange(len(rows))
+    moved = [
+        [place[part] for part in (split.train, split.test, split.unlabelled)]
+        for split in partitions
+    ]
+    return tuple(Split(*(part[part >= 0] for part in parts)) for parts in moved)
+
+
+def holdouts(
+    n_train: int, n_test: int, n_repeats: int, seed: int, labels: Floats | None = None
+) -> Iterator[tuple[Ints, Ints]]:
+    """Yield training and test rows of scikit-learn's ``ShuffleSplit``, stratified by `labels` (n,).
+
+    The sizes together are all n points; a ValueError says that these cannot be divided so.
+    """
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+    splitter = ShuffleSplit if labels is None else StratifiedShuffleSplit
+    draws = splitter(n_repeats, test_size=n_test, train_size=n_train, random_state=seed % SEEDS)
+    yield from draws.split(np.zeros(n_train + n_test), labels)
+
+
+def repeated_folds(
+    n_folds: int, n_repeats: int, seed: int, n_points: int, labels: Any = None
+) -> Iterator[Ints]:
+    """Yield the ascending rows of each fold of scikit-learn's ``RepeatedKFold``.
+
+    With `labels` (n,) the folds are stratified.  Those of one repetition are adjacent.
+    """
+    from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+
+    splitter = RepeatedKFold if labels is None else RepeatedStratifiedKFold
+    folds = splitter(n_splits=n_folds, n_repeats=n_repeats, random_state=seed % SEEDS)
+    yield from (test for _, test in folds.split(np.zeros(n_points), labels))
+
+
+def nested_splits(
+    dataset: Dataset, splits: Sequence[Split], shares: Sequence[float], seed: int
+) -> tuple[Split, ...]:
+    """Return every split with each of some shares of its training rows.
+
+    The rows of a share are among those of any larger one.  Each class gives its share, rounded up;
+    a grouped data set gives whole groups.  Test and unlabelled rows stay.
+    """
+    if not shares:
+        return ()
+    ranks = [_ranks(dataset, split.train, seed + number) for number, split in enumerate(splits)]
+    found = []
+    for share in shares:
+        for number, (split, rank) in enumerate(zip(splits, ranks, strict=True)):
+            part = split.train[rank < share]
+            if dataset.classes is not None:  # groups may divide so
+                counts = np.bincount(dataset.class_numbers[part], minlength=len(dataset.classes))
+                if not counts.all():
+                    raise DataError(
+                        f"search on data set {dataset.name!r}, split {number} (from 0)",
+                        f"no point of class {dataset.classes[int(counts.argmin())]!r} in a share "
+                        f"of {share:g} of the training part, {pluralize(len(part), 'row')}",
+                        "points of every class",
+                        "Raise first under [search], or set fewer rungs",
+                    )
+            found.append(Split(part, split.test, split.unlabelled))
+    return tuple(found)
+
+
+def cut_splits(
+    dataset: Dataset,
+    splits: Sequence[Split],
+    n_train: int,
+    seed: int,
+    where: str,
+    *,
+    stratified: bool,
+) -> tuple[Split, ...]:
+    """Return every split with some of its training rows.
+
+    The rows of a smaller number are among those of a larger one.  A grouped data set gives whole
+    groups, as many as fit.  Test and unlabelled rows stay.
+    """
+    found = []
+    for number, split in enumerate(splits):
+        if n_train > len(split.train):
+            raise DataError(
+                f"{where}: n_train",
+                f"{n_train}",
+                f"at most {len(split.train)}, the training rows of split {number} (from 0)",
+                "Lower it, or enlarge the training parts",
+            )
+        ranks = _ranks(dataset, split.train, seed + number, stratified=stratified)
+        order = np.argsort(ranks, kind="stable")
+        size = n_train
+        if dataset.row_groups is not None and size < len(order):
+            size = int(np.searchsorted(ranks[order], ranks[order[size]]))
+            if not size:
+                first = int((ranks == ranks.min()).sum())
+                raise DataError(
+                    f"{where}: n_train",
+                    f"{n_train}",
+                    f"at least {first}, the rows of the group that split {number} (from 0) takes "
+                    "first",
+                    "Raise it, or set another seed: groups are taken whole, in a drawn order",
+                )
+        part = split.train[np.sort(order[:size])]
+        found.append(Split(part, split.test, split.unlabelled))
+    return tuple(found)
+
+
+def _ranks(dataset: Dataset, train: Ints, seed: int, *, stratified: bool = True) -> np.ndarray:
+    """Return for each training row the share from which on it is taken, below 1."""
+    random = np.random.RandomState(seed % SEEDS)
+    if dataset.row_groups is not None:
+        kinds, of = np.unique(dataset.row_groups[train], return_inverse=True)
+        return (random.permutation(len(kinds)) / len(kinds))[of]
+    classes = np.zeros(len(train), dtype=np.intp)
+    if stratified and dataset.classes is not None:
+        classes = dataset.class_numbers[train]
+    ranks = np.empty(len(train))
+    for number in np.unique(classes):
+        rows = np.flatnonzero(classes == number)
+        ranks[rows] = random.permutation(len(rows)) / len(rows)
+    return ranks
 
 
 def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
@@ -25,23 +305,6 @@ def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tu
     The test part is drawn first, in proportion to the classes; then the labelled points among the
     others; the rest is unlabelled.  One ``numpy.random.default_rng(seed)`` makes all draws, so that
     a larger number of repeats begins with the same splits.
-
-    Parameters
-    ----------
-    spec : SplitsSpec
-        Splits of kind ``semi-supervised``.  Fractions refer to all points, or to all points of a
-        class.
-    dataset : Dataset
-        Data set; its labels are used only to draw from each class.
-    seed : int
-        Seed of the sweep.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        For regression, and if there are too few points.
     """
     if dataset.task == "regression":
         raise DataError(
@@ -52,30 +315,20 @@ def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tu
         )
     rng = np.random.default_rng(seed)
     draw = _of_all if spec.labelled is not None else _labelled_of_each_class
-    return tuple(_drawn_parts(spec, dataset, rng, draw, where) for _ in range(spec.repeats))
-
-
-def _drawn_parts(
-    spec: SplitsSpec,
-    dataset: Dataset,
-    rng: np.random.Generator,
-    draw: Callable[[SplitsSpec, Dataset, Ints, np.random.Generator, str], Ints],
-    where: str,
-) -> Split:
-    """Return one split."""
-    y, rows, test = dataset.y, np.arange(dataset.n_points), np.zeros(0, dtype=np.intp)
-    if spec.test_fraction:
-        rows, test = _divided(rows, y, spec.test_fraction, rng, f"{where}: test_fraction")
-    labelled = np.sort(draw(spec, dataset, rows, rng, where))
-    unlabelled = np.setdiff1d(rows, labelled)
-    if not len(unlabelled):
-        raise DataError(
-            where,
-            f"all of {pluralize(len(rows), 'point')} labelled",
-            "at least one unlabelled point",
-            'Label fewer points, or set kind = "holdout"',
-        )
-    return Split(labelled, test, unlabelled)
+    splits = []
+    for _ in range(spec.repeats):
+        rows, test = np.arange(dataset.n_points), np.zeros(0, dtype=np.intp)
+        if spec.test_fraction:
+            place = f"{where}: test_fraction"
+            rows, test = _divided(rows, dataset.y, spec.test_fraction, rng, place)
+        labelled = np.sort(draw(spec, dataset, rows, rng, where))
+        unlabelled = np.setdiff1d(rows, labelled)
+        if not len(unlabelled):
+            found = f"all of {pluralize(len(rows), 'point')} labelled"
+            hint = 'Label fewer points, or set kind = "holdout"'
+            raise DataError(where, found, "at least one unlabelled point", hint)
+        splits.append(Split(labelled, test, unlabelled))
+    return tuple(splits)
 
 
 def _labelled_of_each_class(
@@ -154,11 +407,6 @@ def _divided(
     return np.sort(rows[left]), np.sort(rows[taken])
 
 
-ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
-
-SHOWN = 10
-
-
 def make_splits(
     spec: SplitsSpec, dataset: Dataset, seed: int, name: str | None = None
 ) -> tuple[Split, ...]:
@@ -171,25 +419,6 @@ def make_splits(
     with shuffling do.  ``leave-one-group-out`` is ``LeaveOneGroupOut``, and ``time`` is
     ``TimeSeriesSplit``.  ``predefined`` takes the partitions that came with the data unchanged, and
     ``semi-supervised`` is :func:`mkldist.data.splits.draw_splits`.
-
-    Parameters
-    ----------
-    spec : SplitsSpec
-        Kind, number and sizes of the splits; one size of the training parts, if it has a list.
-    dataset : Dataset
-        Data set, for its labels, number of points and predefined partitions.
-    seed : int
-        Seed of the sweep.
-    name : str, optional
-        Name of the data set in the sweep file, for messages; by default its own, which holds the
-        size where a list of sizes made it.
-
-    Raises
-    ------
-    DataError
-        If there are too few points, no predefined partitions, fewer splits than `first` or fewer
-        training rows than `n_train`; if regression is to be stratified; or if a split has no
-        training point, neither test nor unlabelled points, or no training point of some class.
     """
     where = f"splits of data set {(name or dataset.name)!r}"
     if spec.kind not in ("predefined", "time"):
@@ -220,22 +449,16 @@ def make_splits(
                 "Lower or remove first",
             )
         splits = splits[: spec.first]
-    splits = tuple(_weighing(split, dataset) for split in splits)
+    has = dataset.weighing  # rows of weight zero are in no training part
+    splits = tuple(
+        Split(s.train[has[s.train]], s.test, s.unlabelled[has[s.unlabelled]]) for s in splits
+    )
     if isinstance(spec.n_train, int):
         stratified = spec.stratified is not False
         splits = cut_splits(dataset, splits, spec.n_train, seed, where, stratified=stratified)
     for number, split in enumerate(splits):
         _check(split, number, len(splits), dataset, where, _advice(spec))
     return splits
-
-
-def _weighing(split: Split, dataset: Dataset) -> Split:
-    """Return a split whose training and unlabelled parts have no row of weight zero."""
-    if dataset.weights is None:
-        return split
-    has = dataset.weighing
-    train, unlabelled = (part[has[part]] for part in (split.train, split.unlabelled))
-    return Split(train, split.test, unlabelled)
 
 
 def _advice(spec: SplitsSpec) -> str:
@@ -281,9 +504,10 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
 
 def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...]:
     """Return folds in the order of time, each with all rows before it as its training part."""
+    from sklearn.model_selection import TimeSeriesSplit
+
     n, folds = dataset.n_points, spec.folds
-    size = n // (folds + 1)
-    if not size:
+    if folds >= n:
         raise DataError(
             where,
             f"{folds} folds of {n} points in the order of time",
@@ -291,8 +515,8 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
             "Set fewer folds",
         )
     order = np.arange(n) if dataset.row_order is None else dataset.row_order
-    starts = range(n - folds * size, n, size)
-    return tuple(Split(np.sort(order[:s]), np.sort(order[s : s + size])) for s in starts)
+    pairs = TimeSeriesSplit(folds).split(order)
+    return tuple(Split(np.sort(order[train]), np.sort(order[test])) for train, test in pairs)
 
 
 def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:
@@ -393,3 +617,90 @@ def _counts(dataset: Dataset) -> str:
     listed = [f"{count} of class {name}" for count, name in pairs[1:SHOWN]]
     more = [f"{len(pairs) - SHOWN} more classes"] * (len(pairs) > SHOWN)
     return ", ".join([f"{pluralize(pairs[0][0], 'point')} of class {pairs[0][1]}", *listed, *more])
+
+
+def inner_folds(
+    dataset: Dataset, labelled: Ints, spec: SelectionSpec, seed: int
+) -> tuple[Ints, ...]:
+    """Return the held-out rows of each inner fold.
+
+    They are those of :func:`~mkldist.data.splits.repeated_folds`, and each class is divided
+    in proportion.  There are at least two points of each class and at most as many folds, so that
+    the training rows of a fold have points of every class.  The folds of a grouped data set are
+    drawn among its groups instead.
+    """
+    n_folds = min(spec.folds, _most_folds(dataset, labelled))
+    if dataset.row_groups is not None:
+        present, groups = np.unique(dataset.row_groups[labelled], return_inverse=True)
+        of_groups = repeated_folds(n_folds, spec.repeats, seed, len(present))
+        return tuple(np.sort(labelled[np.isin(groups, held_out)]) for held_out in of_groups)
+    labels = None if dataset.classes is None else dataset.class_numbers[labelled]
+    folds = repeated_folds(n_folds, spec.repeats, seed, len(labelled), labels)
+    return tuple(np.sort(labelled[held_out]) for held_out in folds)
+
+
+def n_inner_folds(
+    dataset: Dataset, labelled: Ints, spec: SelectionSpec, where: str, seed: int = 0
+) -> int:
+    """Return the number of folds that :func:`inner_folds` makes, repetitions included."""
+    most = _most_folds(dataset, labelled)
+    if most < 2:
+        if dataset.row_groups is not None:
+            raise DataError(
+                where,
+                f"{len(labelled)} training points of one group",
+                "at least two groups, for the folds of [selection]",
+                "Enlarge the training part, or remove [selection]",
+            )
+        found = f"{len(labelled)} training point"
+        if dataset.classes is not None:
+            counts = np.bincount(dataset.class_numbers[labelled], minlength=len(dataset.classes))
+            found += f"s, {counts.min()} of class {dataset.classes[counts.argmin()]!r}"
+        raise DataError(
+            where,
+            found,
+            "at least two of each class, for the folds of [selection]",
+            "Enlarge the training part, or remove [selection]",
+        )
+    if "folds" in spec.model_fields_set and spec.folds > most:
+        of = "" if dataset.classes is None else " of the smallest class"
+        counted = f"the training points{of}"
+        if dataset.row_groups is not None:
+            counted = "the groups of the training part"
+        raise DataError(
+            where,
+            f"folds = {spec.folds}",
+            f"at most {most}, {counted}",
+            "Lower it, or omit it to use up to 5 folds",
+        )
+    if dataset.row_groups is not None and dataset.classes is not None:
+        _check_classes(dataset, labelled, inner_folds(dataset, labelled, spec, seed), where)
+    return min(spec.folds, most) * spec.repeats
+
+
+def _check_classes(dataset: Dataset, labelled: Ints, folds: tuple[Ints, ...], where: str) -> None:
+    """Refuse folds of groups that hold all training points of a class."""
+    names = dataset.classes or ()
+    totals = np.bincount(dataset.class_numbers[labelled], minlength=len(names))
+    for number, held_out in enumerate(folds):
+        left = totals - np.bincount(dataset.class_numbers[held_out], minlength=len(names))
+        if not left.all():
+            raise DataError(
+                f"{where}, inner fold {number} (from 0)",
+                f"all {totals[left.argmin()]} training points of class {names[left.argmin()]!r}",
+                "points of every class outside each fold of groups",
+                "Set more folds or another seed, or enlarge the training part",
+            )
+
+
+def _most_folds(dataset: Dataset, labelled: Ints) -> int:
+    """Return the number of training points of the smallest class; of all points in regression.
+
+    In a grouped data set it is the number of groups.
+    """
+    if dataset.row_groups is not None:
+        return len(np.unique(dataset.row_groups[labelled]))
+    if dataset.classes is None:
+        return len(labelled)
+    counts = np.bincount(dataset.class_numbers[labelled], minlength=len(dataset.classes))
+    return int(counts.min())

@@ -2,130 +2,94 @@
 
 from __future__ import annotations
 
-from array import array
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from mkldist.core.wording import in_lines
+from mkldist.core.arrays import Floats
+from mkldist.core.wording import RowLabels, in_lines
+from mkldist.data.checks import SPARSE_HINT, canonical, check_fits
+from mkldist.data.dataset import RawData, SourceColumns
 from mkldist.data.opening import REWRITE, opened
-from mkldist.data.raw import RawData, check_fits, numbered_features
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.sparse_features import SPARSE_HINT, canonical
 from mkldist.errors import DataError
 
-MAX_INDEX = 2**31
+EXTENSIONS = (".svm", ".svm.gz", ".svmlight", ".libsvm")
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 
-def read_svmlight(
-    path: Path,
-    label: str | int | None,
-    where: str,
-    *,
-    sparse: bool = False,
-    start: int | None = None,
-) -> RawData:
-    """Read a file of sparse rows, plain or gzipped.
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows whose features have but numbers: an open source of the kind of SVMlight's files.
 
-    Indices start at 1, or at 0 if an index 0 occurs.  ``qid:`` entries are ignored.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    label : str, int or None
-        Always None, for the label stands first in every line.
-    where : str
-        The place to name in a message.
-    sparse : bool
-        True for an array in compressed sparse rows, of the features that some row has.
-    start : {0, 1}, optional
-        First index; by default as above.
-
-    Raises
-    ------
-    DataError
-        If a line is malformed, or the dense array does not fit into memory.
+    `matrix` (n, d) is in compressed sparse rows, its column the index in the file, and `labels`
+    (n,) are numbers.
     """
-    if label is not None:
-        raise DataError(
-            where,
-            f"label = {label!r}",
-            "no label option: the label stands first in every line",
-            "Remove label",
-        )
-    labels: list[str] = []
-    rows, columns, values = array("q"), array("q"), array("d")
-    lines = array("q")
-    with opened(path, where) as stream:
-        for number, line in enumerate(stream, start=1):
-            words = line.split(b"#", 1)[0].split()
-            if words:
-                place = f"{where}, line {number}"
-                entries = _entries(words[1:], place)
-                columns.extend(entries)
-                values.extend(entries.values())
-                rows.extend([len(labels)] * len(entries))
-                labels.append(_label(words[0], place))
-                lines.append(number)
-    if not columns:
-        raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'", REWRITE)
-    index = np.frombuffer(columns, dtype=np.int64)
-    if start and not index.min():
-        raise DataError(where, "an index 0", "indices from 1, as the model has", CORRECT)
-    start = int(index.min() > 0) if start is None else start
-    index = index - start
-    shape = (len(labels), int(index.max()) + 1)
-    row, value = np.frombuffer(rows, dtype=np.int64), np.frombuffer(values, dtype=np.float64)
-    if sparse:
-        from scipy.sparse import coo_array
 
-        # Features that no row has are zero, and no kernel sees them; their number may be vast.
-        seen, column = np.unique(index, return_inverse=True)
-        kept = canonical(coo_array((value, (row, column)), shape=(shape[0], len(seen))))
-        names = tuple(f"f{i}" for i in seen.tolist())
-        source = SourceColumns(names, start=start)
+    matrix: Any
+    labels: Floats
+    row_labels: RowLabels
+    where: str
+
+    def data(self, *, sparse: bool = False, start: int | None = None) -> RawData:
+        """Return features and labels; of `sparse` ones the features that some row has.
+
+        Indices begin at `start`, by default at 1, or at 0 if an index 0 occurs.
+        """
+        matrix, where = self.matrix, self.where
+        seen = np.unique(matrix.indices)
+        if not len(seen):
+            raise DataError(where, "no features", "lines such as '+1 1:0.5 3:2'", REWRITE)
+        if start and not seen[0]:
+            raise DataError(where, "an index 0", "indices from 1, as the model has", CORRECT)
+        start = int(seen[0] > 0) if start is None else start
+        if sparse:
+            # Features that no row has are zero, and no kernel sees them; their number may be vast.
+            names = tuple(f"f{i}" for i in (seen - start).tolist())
+            # scipy's choice of columns would take memory for each index up to the largest.
+            parts = (matrix.data, np.searchsorted(seen, matrix.indices), matrix.indptr)
+            kept = canonical(type(matrix)(parts, shape=(matrix.shape[0], len(seen))))
+            features: dict[str, Any] = {"x": None, "sparse": kept}
+        else:
+            check_fits(8 * matrix.shape[0] * (matrix.shape[1] - start), where, SPARSE_HINT)
+            features = {"x": matrix[:, start:].toarray()}
+            names = tuple(f"f{i}" for i in range(features["x"].shape[1]))
         return RawData(
-            np.array(labels), None, names, sparse=kept, columns=source, row_labels=in_lines(lines)
+            labels=self.labels,
+            feature_names=names,
+            columns=SourceColumns(names, start=start),
+            row_labels=self.row_labels,
+            **features,
         )
-    check_fits(8 * shape[0] * shape[1], where, SPARSE_HINT)
-    x = np.zeros(shape)
-    x[row, index] = value
-    names = numbered_features(shape[1])
-    source = SourceColumns(names, start=start)
-    return RawData(np.array(labels), x, names, columns=source, row_labels=in_lines(lines))
 
 
-def _label(word: bytes, place: str) -> str:
-    text = word.decode("utf-8")
-    if ":" in text:
-        raise DataError(place, f"{text!r} where the label should stand", "a label first", CORRECT)
-    if "," in text:
-        raise DataError(place, f"several labels {text!r}", "one label per line", CORRECT)
-    return text
+@contextmanager
+def open_svmlight(path: Path, where: str) -> Iterator[SparseRows]:
+    """Read a file of sparse rows, plain or gzipped; ``qid:`` entries are ignored."""
+    from scipy.sparse import csr_array
+    from sklearn.datasets import load_svmlight_file
 
-
-def _entries(words: list[bytes], place: str) -> dict[int, float]:
-    entries: dict[int, float] = {}
-    for word in words:
-        name, colon, value = word.partition(b":")
-        if name == b"qid":
-            continue
-        try:
-            index, number = int(name), float(value)
-        except ValueError:
-            index, number = -1, 0.0
-        if not colon or not 0 <= index < MAX_INDEX:
-            raise DataError(
-                place,
-                f"{word.decode('utf-8', 'replace')!r}",
-                "index:value, such as 3:0.25",
-                CORRECT,
-            )
-        if index in entries:
-            raise DataError(
-                place, f"index {index} twice", "every index at most once per line", CORRECT
-            )
-        entries[index] = number
-    return entries
+    with opened(path, where) as stream:
+        content = stream.read()
+    try:
+        matrix, labels = load_svmlight_file(io.BytesIO(content), zero_based=True)
+    except (ValueError, OverflowError) as error:
+        for number, line in enumerate(io.BytesIO(content), start=1):
+            try:
+                load_svmlight_file(io.BytesIO(line), zero_based=True)
+            except (ValueError, OverflowError) as first:
+                text = line.decode(errors="replace").strip()
+                place, found = f"{where}, line {number}", f"{text!r:.60} ({first})"
+                expected = "a number, then index:value in ascending order, such as 1 3:0.25"
+                raise DataError(place, found, expected, CORRECT) from error
+        raise
+    lines = [
+        number
+        for number, line in enumerate(io.BytesIO(content), start=1)
+        if line.split(b"#", 1)[0].strip()
+    ]
+    yield SparseRows(csr_array(matrix), labels, in_lines(lines), where)

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mkldist.core.arrays import Floats, Ints
-from mkldist.data.raw import RawData, numbered_features
+from mkldist.data.checks import numbered_features
+from mkldist.data.dataset import RawData
 from mkldist.errors import DataError, nearest
 from mkldist.spec.checks import check_fits
 
@@ -199,24 +200,7 @@ LIMITS = {
 
 
 def generate(name: str, options: Mapping[str, int | float | str], seed: int, where: str) -> RawData:
-    """Draw a data set of :data:`GENERATORS`.
-
-    Parameters
-    ----------
-    name : str
-        The generator.
-    options : mapping of str to number
-        Values of the generator's parameters, and ``seed``, which replaces `seed`.
-    seed : int
-        Seed of the sweep; generators of different names draw independently.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        For an option that is unknown, of another type or out of range.
-    """
+    """Draw a data set of :data:`GENERATORS`."""
     generator = GENERATORS[name]
     defaults = {
         p.name: p.default

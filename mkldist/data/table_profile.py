@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 
-from mkldist.core.wording import pluralize
-from mkldist.data.columns import LABEL_NAMES, check_names
-from mkldist.data.csv_files import BOOLEANS, SEPARATORS, UNNAMED, header_names
-from mkldist.data.csv_rows import LONG_TEXTS, csv_rows
-from mkldist.data.missing import MISSING_VALUES
-from mkldist.data.number_texts import finite_number
-from mkldist.data.opening import REWRITE, opened
-from mkldist.data.table_problems import decimal_comma
-from mkldist.data.times import is_date
+from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
+from mkldist.data.files import open_source
+from mkldist.data.labels import finite_number, is_date
+from mkldist.data.opening import REWRITE
+from mkldist.data.tables import BOOLEANS, LABEL_NAMES, UNNAMED, Table, check_names, frame_texts
 from mkldist.errors import DataError, nearest
 
-TABLES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 MOST_CLASSES = 20  # distinct numbers of a label that are taken for classes
 MOST_CATEGORIES = 30
 FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
@@ -259,22 +253,21 @@ class TableProfile:
 
 
 def read_columns(path: Path) -> dict[str, Column]:
-    """Read the columns of a CSV file as texts.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the file is no table that can be read.
-    """
+    """Return the columns of a table as texts; none of a file that holds arrays."""
     where = str(path)
-    names, rows = _csv(path, where)
-    if not rows:
+    with open_source(path, where) as table:
+        if not isinstance(table, Table):
+            return {}
+        check_names(table.names, where)
+        values: dict[str, list[str]] = {name: [] for name in table.names}
+        for frame, row_labels in table.read(table.names, rows_at_once(8 * len(values))):
+            for name, found in values.items():
+                found += frame_texts(frame[name], where, row_labels)
+        n_rows = len(values[table.names[0]])
+        table.problems.check(n_rows)
+    if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    values = zip(*rows, strict=True)
-    return {
-        name: Column(name, tuple(text.strip() for text in column))
-        for name, column in zip(names, values, strict=True)
-    }
+    return {name: Column(name, tuple(found)) for name, found in values.items()}
 
 
 def likely_label(columns: Mapping[str, Column]) -> str | None:
@@ -290,13 +283,7 @@ def possible_labels(columns: Mapping[str, Column]) -> list[str]:
 
 
 def check_label(columns: Mapping[str, Column], label: str, where: str) -> None:
-    """Refuse a label column that the table does not have.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        Naming the nearest.
-    """
+    """Refuse a label column that the table does not have."""
     if label not in columns:
         raise DataError(
             where,
@@ -304,33 +291,3 @@ def check_label(columns: Mapping[str, Column], label: str, where: str) -> None:
             "the name of the label column",
             nearest(label, columns) or f"Choose one of {', '.join(possible_labels(columns))}",
         )
-
-
-def _csv(path: Path, where: str) -> tuple[Sequence[str], list[list[str]]]:
-    with opened(path, where) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        first = text.readline()
-        separator = max(SEPARATORS, key=first.count)
-        with LONG_TEXTS:
-            numbered = csv_rows(chain([first], text), separator, where)
-            _, header = next(numbered, (1, []))
-            names = header_names(header)
-            rows = list(_whole(numbered, names, where))
-    check_names(names, where)
-    return names, rows
-
-
-def _whole(
-    rows: Iterator[tuple[int, list[str]]], names: Sequence[str], where: str
-) -> Iterator[list[str]]:
-    """Yield the rows of a table; refuse one of another length."""
-    for line, fields in rows:
-        if fields and len(fields) != len(names):
-            raise DataError(
-                f"{where}, line {line}",
-                pluralize(len(fields), "field"),
-                f"{len(names)}, as in the header",
-                "Look for a missing or extra separator, or for unquoted text with a separator",
-            )
-        if fields:
-            yield fields

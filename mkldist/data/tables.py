@@ -1,89 +1,650 @@
-"""Raw data of a table whose columns have been read: what CSV files and frames have in common."""
+"""Tables of named columns: the role of each column, and features, labels and texts of frames."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.data.categories import encoded
-from mkldist.data.columns import ColumnRoles
-from mkldist.data.raw import RawData
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.summary import ImportSummary
-from mkldist.data.texts import TextColumns
+from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.data.checks import (
+    DECIMALS,
+    MISSING_VALUES,
+    check_fits,
+    decimal_comma,
+    is_date_text,
+    rows_at_once,
+)
+from mkldist.data.dataset import ImportSummary, RawData, SourceColumns, TextColumns
+from mkldist.data.opening import REWRITE
+from mkldist.errors import DataError, nearest
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec, ViewSpec
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABEL_NAMES = frozenset(
+    {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
+)
+LABEL_WORDS = "label, class, target, y, diagnosis, outcome or response"
+SHOWN = 8
+UNNAMED = "Unnamed: 0"  # as pandas calls the column of its index, whose name it writes as blank
+BOOLEANS = {"true": 1.0, "false": 0.0}
+MISSING = "?"  # the category of missing values
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
+MOST_EXACT = 2**53  # float64 holds all whole numbers up to it
+NUMBERS = "a number, or an empty field for a missing value"
+SEPARATORS = "Look for a missing or extra separator, or for unquoted text with a separator"
+BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the columns"
+DATES = "Turn dates into numbers, such as (dates - dates.min()).dt.days, or leave them out"
 
 
-def of_table(
-    roles: ColumnRoles,
-    labels: npt.NDArray[Any],
-    x: Floats,
-    texts: Mapping[str, Sequence[str]],
-    where: str,
-) -> RawData:
-    """Return the raw data of a table, with an summary of its columns.
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Columns of a table that the sweep file names.
 
     Parameters
     ----------
-    roles : ColumnRoles
-        The role of each column.
-    labels : (n,) array
-        The label column; empty texts for the table of a view.
-    x : (n, d) float64
-        Columns of numbers.
-    texts : mapping of str to sequence of str
-        Columns of categories, of texts, and those that divide, name and weigh the rows, (n,), by
-        name.
-    where : str
-        The place to name in a message.
-
-    Raises
-    ------
-    DataError
-        If categories cannot be encoded.
+    label : str, int or None
+        Name of the label column, or its position from 0 (negative: from the end); None chooses
+        the one that is called label, class, target, y, diagnosis or the like.
+    id : str or None
+        Column that names the rows.
+    ignore : tuple of str
+        Columns to leave out.
+    categorical : tuple of str
+        Columns of categories.
+    of_splits : tuple of str
+        Columns by which rows are divided; they are no features.
+    groups : str or None
+        The one of them that says which rows belong together.
+    texts : tuple of str
+        Columns of texts, for kernels of texts.
+    weights : str or None
+        Column of row weights.
+    labelled : bool
+        False for the table of a view, which has no label column.
+    bare : bool
+        True if the table may hold no features, since views hold them.
+    sparse : bool
+        True to keep the features of a sparse file sparse.
     """
-    categorical = {name: texts[name] for name in (roles.names[p] for p in roles.categorical)}
-    of_splits = {name: np.array(texts[name]) for name in (roles.names[p] for p in roles.of_splits)}
-    of_texts = {name: texts[name] for name in (roles.names[p] for p in roles.texts)}
-    features = encoded(x, roles.feature_names, categorical, where)
-    summary = ImportSummary(
-        label=roles.label_said,
-        left_out=roles.left_out,
-        encoded=features.said,
-        notes=tuple(
-            f'{name!r} numbers the rows and is taken as a feature; id = "{name}" leaves it out'
-            for name, values in zip(roles.feature_names, x.T, strict=True)
-            if _numbers_rows(values)
-        ),
-    )
+
+    label: str | int | None = None
+    id: str | None = None
+    ignore: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    of_splits: tuple[str, ...] = ()
+    groups: str | None = None
+    texts: tuple[str, ...] = ()
+    weights: str | None = None
+    labelled: bool = True
+    bare: bool = False
+    sparse: bool = False
+
+    @classmethod
+    def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
+        """Return the choice of a data set's entry and its splits."""
+        bare = any(view.file is not None or view.grams is not None for view in spec.views)
+        return cls(
+            spec.label,
+            spec.id,
+            spec.ignore,
+            tuple(name for name in spec.categorical if name not in splits.columns),
+            splits.columns,
+            splits.groups,
+            spec.texts,
+            spec.weights,
+            bare=bare,
+            sparse=spec.sparse,
+        )
+
+    @classmethod
+    def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
+        """Return the choice of a view's table, whose rows the column `id` names."""
+        return cls(None, id, view.ignore, view.categorical, texts=view.texts, labelled=False)
+
+    @property
+    def other_roles(self) -> tuple[str, ...]:
+        """Columns that are no features of numbers."""
+        single = (name for name in (self.id, self.weights) if name is not None)
+        return (*self.ignore, *single, *self.of_splits, *self.categorical, *self.texts)
+
+    def check_label_alone(self, where: str, *, arrays: bool = False) -> None:
+        """Refuse the choice of columns other than the label, for sources that are no tables."""
+        for key in ("ignore", "categorical", *(() if arrays else ("id", "texts", "weights"))):
+            if getattr(self, key):
+                raise DataError(
+                    where,
+                    f"{key}, but no table of columns",
+                    f"no {key} for such a source",
+                    f"Remove {key}, or give a .csv or .parquet file",
+                )
+        if self.of_splits:
+            raise DataError(
+                where,
+                f"column {self.of_splits[0]!r} for [splits], but no table of columns",
+                "a .csv or .parquet file",
+                "Give other [splits] for this data set",
+            )
+
+
+def feature_columns(
+    names: Sequence[str], choice: ColumnChoice, where: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the label column, None of a view, and the columns of numbers of a table.
+
+    Named columns that the table does not have or that have two roles are refused, and a table
+    without an obvious label column or without any feature.
+    """
+    named = [("splits", name) for name in choice.of_splits]
+    named += [("ignore", name) for name in choice.ignore]
+    named += [("categorical", name) for name in choice.categorical]
+    named += [("texts", name) for name in choice.texts]
+    single = (("id", choice.id), ("weights", choice.weights))
+    named += [(key, name) for key, name in single if name is not None]
+    seen: dict[str, str] = {}
+    for key, name in named:
+        if name not in names:
+            hint = nearest(name, names) or _columns(names)
+            raise DataError(f"{where}: {key}", f"no column {name!r}", "names of columns", hint)
+        if key == "splits":  # such a column may name the rows too
+            continue
+        if name in seen:
+            found = f"column {name!r} in {seen[name]} and in {key}"
+            if seen[name] == key:
+                found = f"column {name!r} twice in {key}"
+            raise DataError(where, found, "one role for each column", "Name it once")
+        seen[name] = key
+    others, label = choice.other_roles, None
+    if choice.labelled:
+        candidates = [name for name in names if name not in others]
+        label = names[label_position(names, choice.label, where, candidates)]
+        if label in others:
+            found = f"column {label!r} as the label and in another role"
+            raise DataError(where, found, "one role for each column", "Name it once")
+    features = tuple(name for name in names if name not in others and name != label)
+    if not features and not (choice.categorical or choice.texts or choice.bare):
+        raise DataError(
+            where, "no feature column", "at least one besides the label", "Ignore fewer columns"
+        )
+    return label, features
+
+
+def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
+    """Refuse a table of fewer columns than a label and a feature, or without a name for each."""
+    if len(names) < fewest:
+        found, expected = f"{len(names)} column ({', '.join(names)})", "features and a label column"
+        raise DataError(where, found, expected, "Separate columns by a comma, semicolon or tab")
+    if not all(names):
+        raise DataError(
+            where,
+            f"no name of column {list(names).index('') + 1} of {len(names)}",
+            "a name for every column",
+            "Leave out row numbers (index=False in pandas), and remove separators at the ends "
+            "of lines",
+        )
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        places = ", ".join(str(i + 1) for i, name in enumerate(names) if name == twice)
+        expected = "a name of its own for every column"
+        found = f"the name {twice!r} of columns {places}"
+        raise DataError(where, found, expected, "Rename or remove one of them")
+
+
+def label_position(
+    names: Sequence[str],
+    label: str | int | None,
+    where: str,
+    candidates: Sequence[str] | None = None,
+) -> int:
+    """Return the position of the label column, refused unless it is clear which that is.
+
+    `label` is a name, or a position from 0 (negative: from the end); None chooses the one of the
+    `candidates`, by default all, that is called label, class, target, y, diagnosis or the like.
+
+    >>> label_position(["class", "age"], None, "t.csv")
+    0
+    """
+    if isinstance(label, int):
+        if not -len(names) <= label < len(names):
+            raise DataError(
+                where,
+                f"label = {label}, but {pluralize(len(names), 'column')}",
+                f"a position from {-len(names)} to {len(names) - 1}, or a column's name",
+                _columns(names),
+            )
+        return label % len(names)
+    if label is not None:
+        if label not in names:
+            hint = nearest(label, names) or _columns(names)
+            raise DataError(where, f"no column {label!r}", "the name of the label column", hint)
+        return list(names).index(label)
+    possible = list(names if candidates is None else candidates)
+    likely = [name for name in possible if name.casefold() in LABEL_NAMES]
+    if len(likely) != 1:
+        found = f"no label, and no column that is called {LABEL_WORDS}"
+        if likely:
+            found = f"no label, and columns {' and '.join(map(repr, likely))}"
+        listed = truncate([*map(repr, likely or possible[-1:] + possible[:-1])], SHOWN)
+        expected = "the name of the label column"
+        raise DataError(where, found, expected, f"Set label = one of {listed}")
+    return list(names).index(likely[0])
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"Choose one of the columns {truncate(names, SHOWN)}"
+
+
+@dataclass
+class TableProblems:
+    """Mistakes in the rows of a table, gathered while it is read, for one message.
+
+    They are rows of another length than the header of `n_fields`, and values of feature columns
+    that are no numbers.  `hint` says what to do about texts; by default that is set in a sweep
+    file.
+    """
+
+    where: str
+    n_fields: int = 0
+    hint: str = ""
+    _ragged: list[tuple[int, int]] = field(default_factory=list)  # lines and their fields
+    _wrong: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """First place and all values of each column that holds some."""
+
+    def ragged(self, line: int, n_fields: int) -> None:
+        """Note a row that has another number of fields than the header."""
+        self._ragged.append((line, n_fields))
+
+    def no_number(self, column: str, place: str, value: object) -> None:
+        """Note a value of a feature column that is no number."""
+        self._wrong.setdefault(column, (place, []))[1].append(str(value).strip()[:60])
+
+    def check(self, n_rows: int) -> None:
+        """Refuse mistakes, a single one by its place; `n_rows` is the number of other rows."""
+        if not self._wrong and not self._ragged:
+            return
+        n_rows += len(self._ragged)
+        hints = self._hints(n_rows) + [SEPARATORS] * bool(self._ragged)
+        if len(self._ragged) + sum(len(values) for _, values in self._wrong.values()) == 1:
+            for line, n_fields in self._ragged:
+                place, found = f"{self.where}, line {line}", pluralize(n_fields, "field")
+                raise DataError(place, found, f"{self.n_fields}, as in the header", SEPARATORS)
+            [(name, (place, [value]))] = self._wrong.items()
+            found = f"{'a date' if is_date_text(value) else 'text'} {value!r}"
+            where = f"{self.where}, {place}, column {name!r}"
+            raise DataError(where, found, NUMBERS, ". ".join(hints))
+        found_words = [
+            f"{'dates' if is_date_text(values[0]) else 'text'} in column {name!r} ({len(values)} "
+            f"of {n_rows} rows, such as {values[0]!r} in {place})"
+            for name, (place, values) in self._wrong.items()
+        ]
+        expected = [NUMBERS] if found_words else []
+        if self._ragged:
+            line, n_fields = self._ragged[0]
+            found_words.append(
+                f"{pluralize(len(self._ragged), 'row')} of another length than the header, the "
+                f"first of {pluralize(n_fields, 'field')} in line {line}"
+            )
+            expected.append(f"{self.n_fields} fields in every row")
+        found = truncate(found_words, SHOWN)
+        raise DataError(self.where, found, "; ".join(expected), ". ".join(hints))
+
+    def _hints(self, n_rows: int) -> list[str]:
+        """Return what to do about columns: slips are corrected, other columns get a role."""
+        samples = {name: values[0] for name, (_, values) in self._wrong.items()}
+        commas = [name for name, value in samples.items() if decimal_comma(value)]
+        others = [name for name in samples if name not in commas]
+        slips = [name for name in others if 2 * len(self._wrong[name][1]) < n_rows]
+        hints = [DECIMALS] if commas else []
+        if self.hint:
+            dates = any(is_date_text(samples[name]) for name in others)
+            return hints + [DATES] * dates + [self.hint] * bool(others)
+        dated = [name for name in others if name not in slips and is_date_text(samples[name])]
+        words = [name for name in others if name not in slips and name not in dated]
+        if words:
+            hints.append(
+                f"Set categorical = [{_quoted(words)}] to encode these, texts = [{_quoted(words)}] "
+                "for kernels of texts, or ignore them"
+            )
+        if dated:
+            hints.append(
+                f"Set ignore = [{_quoted(dated)}], or turn dates into numbers of days; [splits] of "
+                f'kind = "time" with order = "{dated[0]}" tests later rows by earlier ones'
+            )
+        if slips:
+            hints.append(f"Correct or empty these fields, or set ignore = [{_quoted(slips)}]")
+        return hints
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return truncate([f'"{name}"' for name in names], SHOWN)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """An open table of named columns: what a format of tables gives, and a frame in Python.
+
+    ``read(columns, rows)`` yields successive rows of some columns, about so many at a time, each as
+    a frame with the labels of its rows; what it cannot read it notes in `problems`.  `n_rows` is
+    None where the source does not say how many there are.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[Sequence[str], int], Iterator[tuple[pd.DataFrame, RowLabels]]]
+    problems: TableProblems
+    n_rows: int | None = None
+
+
+def frame_table(frame: pd.DataFrame, where: str) -> Table:
+    """Return the table of a frame, whose columns are named by texts."""
+
+    def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
+        chosen = frame[list(columns)]
+        for start in range(0, len(frame), rows):
+            yield chosen.iloc[start : start + rows], FROM_ZERO.after(start)
+
+    return Table(tuple(frame.columns), read, TableProblems(where), len(frame))
+
+
+def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
+    """Return the raw data of an open table, with a summary of its columns.
+
+    Features are written where they stay, so that memory holds them once.
+    """
+    check_names(table.names, where)
+    label, features = feature_columns(table.names, choice, where)
+    if UNNAMED in features and table.names[0] == UNNAMED:
+        raise DataError(
+            where,
+            "no name of column 1, as pandas and R write the names of rows",
+            "a name or a role for every column",
+            f'Set id = "{UNNAMED}" if it names the rows, else ignore = ["{UNNAMED}"]; or write the '
+            "table without it (index=False in pandas, row.names=FALSE in R)",
+        )
+    roles = (label, choice.id, choice.weights, *choice.texts, *choice.categorical)
+    wanted = {*features, *roles, *choice.of_splits}
+    columns = [name for name in table.names if name in wanted]
+    words = [name for name in columns if name not in features and name != label]
+    texts: dict[str, list[str]] = {name: [] for name in words}
+    labels: list[npt.NDArray[Any]] = []
+    places: list[RowLabels] = []
+    hint = "Ignore some columns, or write fewer rows"
+    check_fits(8 * (table.n_rows or 0) * len(features), where, hint)
+    x, n_rows = np.empty((table.n_rows or 0, len(features))), 0
+    for frame, row_labels in table.read(columns, rows_at_once(8 * len(columns))):
+        start, n_rows = n_rows, n_rows + len(frame)
+        if n_rows > len(x):
+            x.resize((max(n_rows, 2 * len(x)), len(features)), refcheck=False)
+        if features:
+            numbers = frame_numbers(frame[list(features)], row_labels, table.problems)
+            x[start:n_rows] = numbers
+        for name, found in texts.items():
+            found += frame_texts(frame[name], where, row_labels)
+        if label is not None:
+            labels.append(_labels(frame[label], where, row_labels))
+        places.append(row_labels)
+    if not n_rows:
+        table.problems.check(0)
+        what = "no rows" if table.n_rows is not None else "a header and no rows"
+        raise DataError(where, what, "at least one row of each class", REWRITE)
+    table.problems.check(n_rows)
+    x.resize((n_rows, len(features)), refcheck=False)
+    whole = np.full(n_rows, "")
+    if label is not None:
+        whole = _as_floats(np.concatenate(labels))
+    row_labels = places[0]
+    if row_labels.numbers is not None:
+        lines = np.concatenate([one.numbers for one in places if one.numbers is not None])
+        row_labels = replace(row_labels, numbers=lines)
+    return _raw_data(x, features, whole, label, texts, choice, where, row_labels)
+
+
+def _raw_data(
+    x: Floats,
+    features: tuple[str, ...],
+    labels: npt.NDArray[Any],
+    label: str | None,
+    texts: Mapping[str, list[str]],
+    choice: ColumnChoice,
+    where: str,
+    row_labels: RowLabels,
+) -> RawData:
+    """Return raw data of the columns of a table, those of categories as indicators after x."""
+    blocks, names, groups, known = [x], list(features), {}, {}
+    for name in choice.categorical:
+        block, categories = _indicators(name, texts[name], where)
+        groups[name] = tuple(range(len(names), len(names) + len(categories)))
+        names += [f"{name}={category}" for category in categories]
+        blocks.append(block)
+        known[name] = tuple(categories)
+    uses = {} if choice.id is None else {choice.id: "names the rows"}
+    uses |= dict.fromkeys(choice.ignore, "ignored")
+    uses |= {} if choice.weights is None else {choice.weights: "weighs the rows"}
+    uses |= dict.fromkeys(choice.of_splits, "divides the rows")
+    chosen = "by its name"
+    if choice.label is not None:
+        chosen = f"by label = {choice.label}"
+        if isinstance(choice.label, str):
+            chosen = f'by label = "{choice.label}"'
     return RawData(
         labels,
-        features.x,
-        features.names,
-        groups=features.groups,
-        of_splits=of_splits,
-        weights=None if roles.weights is None else np.array(texts[roles.names[roles.weights]]),
-        summary=summary,
-        label_name="" if roles.label is None else roles.names[roles.label],
-        ids=None if roles.id is None else np.array(texts[roles.names[roles.id]]),
-        texts=TextColumns.of(of_texts),
-        columns=SourceColumns(
-            roles.feature_names,
-            features.categories,
-            "" if roles.label is None else roles.names[roles.label],
-            (*roles.others, *of_texts),
-            roles.row_names,
+        np.column_stack(blocks) if len(blocks) > 1 else x,
+        tuple(names),
+        groups=groups,
+        of_splits={name: np.array(texts[name]) for name in choice.of_splits},
+        weights=None if choice.weights is None else np.array(texts[choice.weights]),
+        summary=ImportSummary(
+            label="" if label is None else f"column {label!r}, chosen {chosen}",
+            left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
+            encoded=tuple(
+                f"{name!r} as {pluralize(len(own), 'feature')}" for name, own in known.items()
+            ),
+            notes=tuple(
+                f'{name!r} numbers the rows and is taken as a feature; id = "{name}" leaves it out'
+                for name, values in zip(features, x.T, strict=True)
+                if len(values) >= FEWEST_ROWS
+                and float(values[0]).is_integer()
+                and (np.diff(values) == 1).all()
+            ),
         ),
+        label_name=label or "",
+        ids=None if choice.id is None else np.array(texts[choice.id]),
+        texts=TextColumns.of({name: texts[name] for name in choice.texts}),
+        columns=SourceColumns(
+            features, known, label or "", (*uses, *choice.texts), choice.id or choice.groups or ""
+        ),
+        row_labels=row_labels,
+        own_memory=True,
     )
 
 
-def _numbers_rows(values: Floats) -> bool:
-    """Return True for whole numbers that rise by one from row to row."""
-    if len(values) < FEWEST_ROWS or not float(values[0]).is_integer():
-        return False
-    return bool((np.diff(values) == 1).all())
+def as_categories(texts: Sequence[str]) -> list[str]:
+    """Return texts as names of categories: ``?`` for a missing value."""
+    return [MISSING if text.casefold() in MISSING_VALUES else text for text in texts]
+
+
+def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, list[str]]:
+    """Return the indicators of a column of categories, (n, k), and its k categories.
+
+    Categories are in the order of numbers if all are numbers, else in alphabetical order.  A
+    missing value is a category of its own, ``?``, the last.
+    """
+    values = as_categories(texts)
+    categories = sorted(set(values))
+    if len(categories) == len(texts) > 1:
+        raise DataError(
+            f"{where}, column {name!r}",
+            f"a category of its own in each of {len(texts)} rows",
+            "categories that several rows share",
+            f'Set id = "{name}" if it names the rows, texts = ["{name}"] for kernels of texts, or '
+            f'ignore = ["{name}"]',
+        )
+    check_fits(8 * len(texts) * len(categories), where, f'Set ignore = ["{name}"]')
+    with suppress(ValueError):
+        categories.sort(key=lambda one: 0.0 if one == MISSING else float(one))
+    categories.sort(key=lambda one: one == MISSING)
+    place = {category: position for position, category in enumerate(categories)}
+    indicators = np.zeros((len(texts), len(categories)))
+    indicators[np.arange(len(texts)), [place[value] for value in values]] = 1.0
+    return indicators, categories
+
+
+def pandas_frame(X: Any) -> Any:
+    """Return a DataFrame of polars, or a table of Arrow, as one of pandas; other data as they are.
+
+    A lazy frame, which has no rows yet, is refused.
+    """
+    if hasattr(X, "collect_schema") and hasattr(X, "collect") and not hasattr(X, "to_numpy"):
+        raise DataError(type(X).__name__, "a lazy frame", "rows", "Call its collect() first")
+    if hasattr(X, "iloc") or not (hasattr(X, "columns") and hasattr(X, "to_pandas")):
+        return X
+    import pandas as pd
+
+    if not all(isinstance(name, str) for name in X.columns):  # those of Arrow are arrays
+        return X.to_pandas()
+    # By columns, for polars makes frames of pandas by Arrow alone, which may not be there.
+    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+
+
+def frame_features(
+    frame: pd.DataFrame, where: str, hint: str = BY_PANDAS, row_labels: RowLabels = FROM_ZERO
+) -> Floats:
+    """Return the columns of a frame as :func:`frame_numbers` does; refuse other values."""
+    problems = TableProblems(where, hint=hint)
+    x = frame_numbers(frame, row_labels, problems)
+    problems.check(len(x))
+    if not x.shape[1]:
+        expected = "at least one feature column"
+        raise DataError(where, "a label column alone", expected, "Add a feature column")
+    return x
+
+
+def frame_numbers(frame: pd.DataFrame, row_labels: RowLabels, problems: TableProblems) -> Floats:
+    """Return the columns of a frame as (n, d) float64; values that are no numbers are noted.
+
+    Text that holds a number counts as that number, ``true`` and ``false`` as 1 and 0; missing
+    values, and the words for them, become NaN.  Digits with underscores are texts, as they are in
+    other programs.
+    """
+    x = _floats(frame)
+    if x is not None:
+        return x
+    x = np.empty(frame.shape)
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        values = _floats(column)
+        if values is not None:
+            x[:, place] = values
+            continue
+        for row, value in enumerate(column.tolist()):
+            number = _number(value)
+            if number is None:
+                problems.no_number(frame.columns[place], row_labels.of(row), value)
+            x[row, place] = np.nan if number is None else number
+    return x
+
+
+def _floats(values: Any) -> Floats | None:
+    """Return a frame or a column as float64 if it holds but numbers, or texts of numbers."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    kinds = {values.dtype} if values.ndim == 1 else set(values.dtypes)
+    if all(is_numeric_dtype(kind) or is_bool_dtype(kind) for kind in kinds):
+        return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    cells = values.to_numpy(dtype=object)
+    try:
+        found = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return None if "_" in "".join(map(str, cells.ravel())) else found
+
+
+def _number(value: Any) -> float | None:
+    """Return a cell of a table as a number, NaN where it is missing; None for other texts."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if not isinstance(text, str):
+        try:
+            return float(text)
+        except (TypeError, ValueError):
+            return np.nan if _is_missing(text) else None
+    try:
+        if "_" not in text:
+            return float(text)
+    except ValueError:
+        pass
+    word = text.strip().casefold()
+    return np.nan if word in MISSING_VALUES else BOOLEANS.get(word)
+
+
+def _is_missing(value: Any) -> bool:
+    """Return True for a value that pandas counts as missing."""
+    import pandas as pd
+
+    return bool(pd.isna(value)) if np.ndim(value) == 0 else False
+
+
+def frame_texts(
+    column: pd.Series[Any], where: str = "table", row_labels: RowLabels = FROM_ZERO
+) -> list[str]:
+    """Return values as text, ``""`` where missing; 1.0 counts as 1, and bytes as UTF-8."""
+    values = [
+        int(value) if isinstance(value, float) and value.is_integer() else value
+        for value in decoded(column, where, row_labels)
+    ]
+    missing: Sequence[bool] = column.isna().tolist()
+    return ["" if gone else str(v).strip() for v, gone in zip(values, missing, strict=True)]
+
+
+def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[Any]:
+    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
+
+    Whole numbers of which float64 has not all digits stay integers.
+    """
+    return _as_floats(_labels(column, where, FROM_ZERO))
+
+
+def _as_floats(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return integers as float64 if it holds all of their digits, and other labels unchanged."""
+    if labels.dtype.kind not in "iu":
+        return labels
+    large = len(labels) > 0 and max(-int(labels.min()), int(labels.max())) > MOST_EXACT
+    return labels if large else labels.astype(np.float64)
+
+
+def _labels(column: pd.Series[Any], where: str, row_labels: RowLabels) -> npt.NDArray[Any]:
+    """Return the labels of some rows, whole numbers as integers where none is missing."""
+    from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+
+    if is_integer_dtype(column.dtype) and not column.isna().any():
+        numbers = column.to_numpy()
+        return numbers if numbers.dtype.kind in "iu" else np.array(column.tolist())
+    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    missing: Sequence[bool] = column.isna().tolist()
+    values = decoded(column, where, row_labels)
+    pairs = zip(values, missing, strict=True)
+    return np.array(["" if gone else str(value).strip() for value, gone in pairs])
+
+
+def decoded(column: pd.Series[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> list[Any]:
+    """Return the values of a column, bytes as the texts in UTF-8 that they encode."""
+    values = column.tolist()
+    for row, value in enumerate(values):
+        if isinstance(value, bytes):
+            try:
+                values[row] = value.decode()
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{where}, column {column.name!r}, {row_labels.of(row)}",
+                    f"bytes that are not UTF-8 ({value!r:.60})",
+                    "texts",
+                    "Convert the column before saving: column.str.decode(its encoding)",
+                ) from error
+    return values

@@ -49,11 +49,18 @@ from mkldist.core.memory import (
 )
 from mkldist.core.threads import factorise, load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
-from mkldist.data import gram_checks
-from mkldist.data.assemble import group_columns
-from mkldist.data.dataset import Dataset, GivenGrams, View, sparse_parts
-from mkldist.data.gram_checks import LARGEST_SINGLE, semidefinite, tolerance_of
-from mkldist.data.texts import TextView, fingerprint_parts
+from mkldist.data.dataset import Dataset, GramView, TextView, View, fingerprint_parts, sparse_parts
+from mkldist.data.grams import (
+    LARGEST_SINGLE,
+    check_diagonal,
+    check_symmetric,
+    semidefinite,
+    tolerance_of,
+)
+from mkldist.data.grams import (
+    check_finite as check_finite_matrix,
+)
+from mkldist.data.validate import group_columns
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.inputs import (
@@ -135,7 +142,7 @@ def as_dataset(
     features: Features,
     groups: Mapping[str, Sequence[int | str]],
     views: Mapping[str, Sequence[int | str]],
-    given: dict[str, GivenGrams],
+    given: dict[str, GramView],
 ) -> Dataset:
     """Return features, and views that are Gram matrices, as a data set of which kernels are made.
 
@@ -235,11 +242,11 @@ class Inspection:
         """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
         place = f"{self.where}: kernel {kernel}"
         if self.check == "none":
-            gram_checks.check_finite(matrix, place)
+            check_finite_matrix(matrix, place)
             return matrix
-        gram_checks.check_symmetric(matrix, self.tolerance, place)
+        check_symmetric(matrix, self.tolerance, place)
         if self.check == "active":
-            gram_checks.check_diagonal(matrix, self.tolerance, place)
+            check_diagonal(matrix, self.tolerance, place)
             return matrix
         return semidefinite(matrix, self.tolerance, place)
 
@@ -304,7 +311,7 @@ def packed_bank(
         for m in others:
             matrix = np.asarray(stack[m], dtype=np.float64)
             if values.dtype == np.float32:
-                gram_checks.check_finite(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
+                check_finite_matrix(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
             layout.pack(inspection.inspected(matrix, m), out=values[m])
 
     inspection.map(work, stack)
@@ -410,9 +417,9 @@ def _copy_triangle(matrix: Floats, triangle: Floats) -> None:
         triangle[i, i] += n * EPS * trace
 
 
-def precomputed_views(kernels: Any, features: Features) -> dict[str, GivenGrams]:
+def precomputed_views(kernels: Any, features: Features) -> dict[str, GramView]:
     """Return the Gram matrices among the kernels of a bank, checked, by names of their views."""
-    found: dict[str, GivenGrams] = {}
+    found: dict[str, GramView] = {}
     for kernel in () if isinstance(kernels, str | Mapping) else kernels:
         if not isinstance(kernel, Precomputed):
             continue
@@ -427,7 +434,7 @@ def precomputed_views(kernels: Any, features: Features) -> dict[str, GivenGrams]
             stack = np.where(~missing[:, None] & ~missing, stack, 0.0)
         passed = inspected_stack(stack, Inspection.of("full", stack.dtype, where))
         grams = np.asarray(passed, dtype=np.float64)
-        found[kernel.name] = GivenGrams(grams, ~missing, "zero" if gaps else None)
+        found[kernel.name] = GramView(grams, ~missing, "zero" if gaps else None)
     return found
 
 
@@ -1091,7 +1098,7 @@ def _cross_grams(value: Any, n_kernels: int, n_points: int) -> Array:
 
 
 def _cross_views(
-    known: Mapping[str, GivenGrams], grams: Mapping[str, Any], n_new: int
+    known: Mapping[str, GramView], grams: Mapping[str, Any], n_new: int
 ) -> dict[str, Floats]:
     """Return the kernel values (M, n_new, n) of each view between new points and those of a bank.
 

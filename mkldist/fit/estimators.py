@@ -32,11 +32,9 @@ from mkldist.core.arrays import LEARNT, Floats, Ints, Target
 from mkldist.core.identity import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.wording import pluralize
-from mkldist.data.dataset import absent_of
-from mkldist.data.frames import pandas_frame
-from mkldist.data.missing import check_values
-from mkldist.data.sparse_features import as_sparse, check_sparse
-from mkldist.data.texts import TextColumns
+from mkldist.data.checks import as_sparse, check_sparse, check_values
+from mkldist.data.dataset import TextColumns, absent_of
+from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import check_texts, divided, text_names
 from mkldist.fit.preprocess import (
@@ -643,7 +641,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             For an imputer or a scaler of the user's, and for classes that are neither numbers nor
             text.
         """
-        from mkldist.data.source_columns import SourceColumns
+        from mkldist.data.dataset import SourceColumns
         from mkldist.fit.model import LabelCoding, Model
         from mkldist.methods.regularizers import named
 
@@ -654,7 +652,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             texts = TextColumns(columns, empty, self._text_views)
         pairs = zip(self.solutions_, self._expansions, strict=True)
         return Model(
-            SourceColumns.of_features(features),
+            SourceColumns(tuple(features)),
             features,
             fitted_numbers(self.preparation_, len(features)),
             self._expansions,

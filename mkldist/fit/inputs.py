@@ -11,12 +11,10 @@ import numpy as np
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
-from mkldist.data.frames import frame_features, frame_texts, pandas_frame
-from mkldist.data.gram_checks import check_stack
-from mkldist.data.missing import check_values
-from mkldist.data.raw import as_features
-from mkldist.data.sparse_features import canonical, check_sparse
-from mkldist.data.texts import TextColumns
+from mkldist.data.checks import as_features, canonical, check_sparse, check_values
+from mkldist.data.dataset import TextColumns
+from mkldist.data.grams import check_stack
+from mkldist.data.tables import frame_features, frame_texts, pandas_frame
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.methods.registry import METHODS, methods_for

@@ -20,12 +20,10 @@ from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import pluralize, truncate
-from mkldist.data.dataset import Dataset, View, absent_of, lacking_rows
-from mkldist.data.number_texts import name_of_number, number_name, number_of_name
+from mkldist.data.checks import as_sparse, check_sparse
+from mkldist.data.dataset import Dataset, SourceColumns, TextColumns, View, absent_of, lacking_rows
+from mkldist.data.labels import name_of_number, number_name, number_of_name
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.sparse_features import as_sparse, check_sparse
-from mkldist.data.texts import TextColumns
 from mkldist.errors import (
     DataError,
     SpecError,

@@ -17,7 +17,7 @@ from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.core.arrays import Array, Floats
 from mkldist.core.durable import remove_temporaries, write_file, writing
 from mkldist.core.frames import MAGIC, Arrays, frame, unframed
-from mkldist.data.texts import as_arrays, from_arrays
+from mkldist.data.dataset import as_arrays, from_arrays
 from mkldist.errors import MkldistError, SpecError, StoreError, nearest
 from mkldist.fit.decision import Expansion, TextSupport
 from mkldist.kernel_functions.bases import is_sparse

@@ -7,13 +7,11 @@ a block of rows at a time.
 from __future__ import annotations
 
 import re
-from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -21,37 +19,37 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, in_lines, pluralize, truncate
-from mkldist.data.archives import NamedArrays, opened_npz
-from mkldist.data.categories import as_categories
-from mkldist.data.columns import LABEL_NAMES, check_names
-from mkldist.data.csv_files import numbers, opened_csv
-from mkldist.data.csv_rows import Rows
-from mkldist.data.files import ARCHIVE, READERS, TABLES, ZARR, extension_of
-from mkldist.data.frames import frame_features, frame_texts, pandas_frame
-from mkldist.data.grams import read_npy
+from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.data.checks import as_features, as_sparse
+from mkldist.data.dataset import SourceColumns, side_by_side
+from mkldist.data.files import open_source
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
+    NamedArrays,
     check_length,
     column,
-    names_of_features,
+    feature_names,
     npz_features,
     npz_sparse,
     npz_texts,
+    open_npz,
+    read_npy,
     row_names,
 )
 from mkldist.data.opening import check_file
-from mkldist.data.parquet_files import opened_parquet
-from mkldist.data.raw import as_features
-from mkldist.data.source_columns import SourceColumns
-from mkldist.data.sparse_features import as_sparse
-from mkldist.data.svmlight_files import read_svmlight
-from mkldist.data.table_blocks import TableBlocks
-from mkldist.data.table_problems import DECIMALS, TableProblems
-from mkldist.data.texts import side_by_side
+from mkldist.data.svmlight_files import SparseRows
+from mkldist.data.tables import (
+    LABEL_NAMES,
+    Table,
+    TableProblems,
+    as_categories,
+    check_names,
+    frame_numbers,
+    frame_texts,
+    pandas_frame,
+)
 from mkldist.data.views import ABSENT, positions_of_ids
-from mkldist.data.zarr_files import ZarrArrays, opened_group
-from mkldist.data.zarr_stores import check_zarr, is_zarr
+from mkldist.data.zarr_files import ZarrArrays
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.bases import is_sparse
@@ -209,93 +207,49 @@ def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
 
 @contextmanager
 def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Table]:
-    """Open a source as a table."""
-    if not isinstance(source, Path):
-        source = pandas_frame(source)
-        if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-            yield _frame_table(source, columns, where)
-        else:
-            yield _array_table(source, columns, where, sparse=sparse)
-        return
-    extension = ZARR if is_zarr(source) else extension_of(source.name, READERS)
-    if not extension:
-        found = ending_words(source.suffix, "file")
-        raise DataError(where, found, f"a file ending in one of {', '.join(READERS)}")
-    if extension == ZARR:
-        check_zarr(source, where)
-        with opened_group(source, where) as group:
-            if group.is_table:
-                yield _blocks_table(group.table(), where)
+    """Open a source as a table: a file by its format, a frame, or an array."""
+    if isinstance(source, Path):
+        with open_source(source, where) as found:
+            if isinstance(found, Table):
+                yield _named_table(found, where)
+            elif isinstance(found, NamedArrays):
+                yield _archive_table(found, columns, where, sparse=sparse)
             else:
-                yield _archive_table(group, columns, where, sparse=sparse)
-    elif extension == ARCHIVE:
-        with opened_npz(source, where) as archive:
-            yield _archive_table(archive, columns, where, sparse=sparse)
-    elif extension not in TABLES:
-        yield _svmlight_table(source, columns, where, sparse=sparse)
-    elif extension == ".parquet":
-        with opened_parquet(source, where) as blocks:
-            yield _blocks_table(blocks, where)
+                yield _sparse_table(found, columns, where, sparse=sparse)
+        return
+    source = pandas_frame(source)
+    if hasattr(source, "columns") and hasattr(source, "to_numpy"):
+        yield _frame_table(source, columns, where)
     else:
-        with opened_csv(source, where) as (names, lines):
-            yield _csv_table(names, lines, where)
+        yield _array_table(source, columns, where, sparse=sparse)
 
 
-def _csv_table(names: Sequence[str], lines: Rows, where: str) -> _Table:
-    """Return the table of a CSV file."""
-    check_names(names, where, fewest=1)
-    position = {name: place for place, name in enumerate(names)}
-    filled = ((line, fields) for line, fields in lines if fields)
+def _named_table(table: Table, where: str) -> _Table:
+    """Return the table of a file of named columns."""
+    check_names(table.names, where, fewest=1)
 
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        chosen = [position[name] for name in of_numbers]
-        while True:
-            values, places = array("d"), array("q")
-            texts: dict[str, list[str]] = {name: [] for name in of_texts}
-            problems = TableProblems(where, len(names))
-            for line, fields in islice(filled, rows):
-                places.append(line)
-                if len(fields) != len(names):
-                    problems.ragged(line, len(fields))
-                    continue
-                of_row = [fields[place] for place in chosen]
-                values.fromlist(numbers(of_row, of_numbers, line, problems))
-                for name, found in texts.items():
-                    found.append(fields[position[name]].strip())
-            if not places:
-                return
-            try:
-                problems.check(len(places))
-            except DataError as error:  # the remedies are those of a fitted model
-                hint = f"{DECIMALS}. {AS_NUMBERS}" if problems.has_decimal_commas else AS_NUMBERS
-                raise DataError(error.where, error.found, error.expected, hint) from None
-            x = np.frombuffer(values, dtype=np.float64).reshape(len(places), len(chosen))
-            yield x, texts, in_lines(places)
+        for frame, places in table.read(list(dict.fromkeys([*of_numbers, *of_texts])), rows):
+            yield _frame_part(frame, of_numbers, of_texts, where, places, table.problems)
 
-    return _Table(tuple(names), read)
+    return _Table(table.names, read)
 
 
 def _frame_part(
-    frame: Any, of_numbers: Sequence[str], of_texts: Sequence[str], where: str, places: RowLabels
+    frame: Any,
+    of_numbers: Sequence[str],
+    of_texts: Sequence[str],
+    where: str,
+    places: RowLabels,
+    problems: TableProblems,
 ) -> _Part:
-    """Convert columns of a DataFrame."""
+    """Convert columns of a DataFrame; the remedies of mistakes are those of a fitted model."""
+    problems.hint = AS_NUMBERS
     x = np.empty((len(frame), 0))
     if of_numbers:
-        x = frame_features(frame[list(of_numbers)], where, AS_NUMBERS, places)
+        x = frame_numbers(frame[list(of_numbers)], places, problems)
+    problems.check(len(frame))
     return x, {name: frame_texts(frame[name], where, places) for name in of_texts}, places
-
-
-def _blocks_table(blocks: TableBlocks, where: str) -> _Table:
-    """Return a table of a file that is read as frames."""
-    check_names(blocks.names, where, fewest=1)
-
-    def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        places = FROM_ONE
-        for frame in blocks.read(list(dict.fromkeys([*of_numbers, *of_texts])), rows):
-            yield _frame_part(frame, of_numbers, of_texts, where, places)
-            places = places.after(len(frame))
-
-    return _Table(blocks.names, read)
 
 
 def _frame_table(frame: Any, columns: SourceColumns, where: str) -> _Table:
@@ -304,16 +258,16 @@ def _frame_table(frame: Any, columns: SourceColumns, where: str) -> _Table:
     needed, counts = {*columns.names, *columns.texts, columns.id}, Counter(names)
     twice = [name for name in counts if counts[name] > 1 and name in needed]
     if twice:
-        raise DataError(
-            where,
+        found, expected = (
             f"{counts[twice[0]]} columns {twice[0]!r}",
             "each column of the model once",
-            "Rename or drop the others",
         )
+        raise DataError(where, found, expected, "Rename or drop the others")
     named = frame.set_axis(list(names), axis=1)
 
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        x, texts, places = _frame_part(named, of_numbers, of_texts, where, FROM_ZERO)
+        problems = TableProblems(where)
+        x, texts, places = _frame_part(named, of_numbers, of_texts, where, FROM_ZERO, problems)
         whole = _arrays_table(_slices(x), of_numbers, texts, places)
         return whole.read(of_numbers, of_texts, rows)
 
@@ -368,7 +322,7 @@ def _archive_table(
     place = f"{where}, array 'x'"
     matrix = npz_sparse(archive, where) if sparse else None
     if isinstance(archive, ZarrArrays) and "x" in archive:
-        n_rows, width = archive.length("x"), archive.n_features("x")
+        n_rows, width = archive.shape("x")
         blocks: Callable[[int], Iterator[Any]] = partial(archive.feature_blocks, "x")
     else:
         if matrix is not None:
@@ -380,7 +334,7 @@ def _archive_table(
         (n_rows, width), blocks = x.shape, _slices(x)
     names = columns.numbers
     if FEATURE_NAMES in archive:
-        own = names_of_features(archive[FEATURE_NAMES], width, where)
+        own = feature_names(archive, width, where)
         # Names do not count where the model has but numbers for them.
         if not _are_numbered(names) or not set(names).isdisjoint(own):
             names = own
@@ -401,10 +355,10 @@ def _archive_table(
     return _arrays_table(blocks, names, beside, FROM_ONE)
 
 
-def _svmlight_table(path: Path, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
-    """Return the table of a ``.svm`` file: dense features by position, sparse ones by number."""
+def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
+    """Return the table of rows of numbered features: dense by position, sparse by number."""
     names, note = columns.numbers, ""
-    raw = read_svmlight(path, None, where, sparse=sparse, start=columns.start)
+    raw = rows.data(sparse=sparse, start=columns.start)
     beside = {columns.label or LABELS: raw.labels.astype(str).tolist()}
     if raw.sparse is None:
         given = np.empty((0, 0)) if raw.x is None else raw.x
@@ -747,7 +701,7 @@ def kernel_view(name: str, source: Any, given: GivenRows, where: str) -> ViewRow
     if not isinstance(source, Path):
         grams = real_array(source, where, "kernel values")
     elif (extension := source.suffix.lower()) == ".npz":
-        with opened_npz(source, where) as archive:
+        with open_npz(source, where) as archive:
             grams = archive.required("grams", "kernel values (t, n) or (M, t, n)")
             ids = row_names(archive, None, grams.shape[-2] if grams.ndim > 1 else 0)
             points = column(archive[POINTS]).astype(str) if POINTS in archive else None

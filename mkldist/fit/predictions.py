@@ -20,8 +20,7 @@ from mkldist.core.metrics import metrics_of
 from mkldist.core.threads import single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
-from mkldist.data.labels import REST
-from mkldist.data.number_texts import finite_number, name_of_number
+from mkldist.data.labels import REST, finite_number, name_of_number
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.contributions import INTERCEPT, contribution_columns
 from mkldist.fit.decision import Between, Expansion

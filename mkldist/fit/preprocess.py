@@ -23,11 +23,18 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
-from mkldist.data.dataset import View, absent_of, lacking_rows, sparse_parts
-from mkldist.data.frames import frame_features
+from mkldist.data.dataset import (
+    TextColumns,
+    TextView,
+    View,
+    absent_of,
+    fingerprint_parts,
+    lacking_rows,
+    sparse_parts,
+)
+from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.data.row_weights import class_weights
-from mkldist.data.texts import TextColumns, TextView, fingerprint_parts
+from mkldist.data.tables import frame_features
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
 from mkldist.kernel_functions.bases import is_sparse
@@ -137,7 +144,7 @@ def column_views(
 
 def _positions(columns: Any, names: Sequence[str], where: str) -> list[int]:
     """Return the positions of the columns of one view."""
-    from mkldist.data.assemble import feature_position
+    from mkldist.data.validate import feature_position
 
     if isinstance(columns, slice):
         members: list[Any] = list(range(len(names))[columns])

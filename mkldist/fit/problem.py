@@ -26,9 +26,9 @@ from mkldist.bank.view import BankView
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.devices import CPU
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.folds import inner_folds
+from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
-from mkldist.data.row_weights import class_weights
+from mkldist.data.splits import inner_folds
 from mkldist.errors import DataError
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.kernels.gaps import Presence

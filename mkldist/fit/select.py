@@ -16,11 +16,10 @@ from mkldist.core.devices import CPU
 from mkldist.core.metrics import BESIDE, METRICS, Metric, metric_of_variable, part_of_variable
 from mkldist.core.threads import threads_for
 from mkldist.core.wording import pluralize
-from mkldist.data.dataset import Dataset, Split
-from mkldist.data.folds import inner_folds, n_inner_folds
+from mkldist.data.dataset import Dataset, SourceColumns, Split
 from mkldist.data.preprocessing import fitted_preprocessing
 from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.splits import inner_folds, n_inner_folds
 from mkldist.errors import DataError, InputError, StoreError, nearest
 from mkldist.fit.decision import Expansion
 from mkldist.fit.engine import FailedFit, Fitted, fit, opened
@@ -542,7 +541,7 @@ def _model(
         for solution, function in zip(solutions, functions, strict=True)
     )
     given, functions = with_anchors(dataset, fitted_rows, functions)
-    columns = dataset.columns or SourceColumns.of_features(dataset.feature_names)
+    columns = dataset.columns or SourceColumns(dataset.feature_names)
     return Model(
         columns,
         dataset.feature_names,

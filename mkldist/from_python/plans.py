@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from mkldist.data.given import GivenData
+    from mkldist.data.inputs import InputData
 
 
 SIZE_HEADINGS = ("runs", "passes", "bytes", "seconds")
@@ -404,7 +404,7 @@ class SweepPlan:
         data_dirs: Sequence[Path],
         output: Path,
         crew: Crew | None = None,
-        given: Mapping[str, GivenData] | None = None,
+        given: Mapping[str, InputData] | None = None,
         *,
         storage: float | None = None,
         allow_code: bool = False,
@@ -418,7 +418,7 @@ class SweepPlan:
         crew : Crew, optional
             Workers to plan for, which may be of other machines, and to foretell; by default one
             for each processor of this one, without a forecast.
-        given : mapping of str to GivenData, optional
+        given : mapping of str to InputData, optional
             Data sets that are in memory, by name.
         storage : float, optional
             Bytes a second of the storage that the workers share; by default as measured here.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mkldist.core.consoles import command_line, standard_error
-from mkldist.data.given import SUFFIX, GivenData, given_data
+from mkldist.data.inputs import SUFFIX, InputData, input_data
 from mkldist.errors import FailedRunsWarning, InputError, SpecError, nearest
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.kernels.families import plain
@@ -445,7 +445,7 @@ def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:
             item_at(document, location[:-1])[location[-1]] = text  # of an object at hand
 
 
-def _given(data: Any) -> dict[str, GivenData]:
+def _given(data: Any) -> dict[str, InputData]:
     """Return the data sets of a call by name."""
     if data is None:
         return {}
@@ -453,10 +453,10 @@ def _given(data: Any) -> dict[str, GivenData]:
         raise SpecError(
             "data", f"{type(data).__name__}", 'data sets by name, as in {"mine": (X, y)}'
         )
-    return {name: given_data(one, f"data[{name!r}]") for name, one in data.items()}
+    return {name: input_data(one, f"data[{name!r}]") for name, one in data.items()}
 
 
-def _name_in(document: dict[str, Any], name: str, data: GivenData) -> None:
+def _name_in(document: dict[str, Any], name: str, data: InputData) -> None:
     """Let the entry of a data set name the file that keeps it, and the columns of its splits."""
     entry = _entry(document, name)
     there = [key for key in SOURCES if key in entry]

@@ -24,15 +24,12 @@ from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of
 from mkldist.core.wording import pluralize
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.dataset import Dataset, GivenGrams, Split
-from mkldist.data.folds import n_inner_folds
-from mkldist.data.given import GivenData
-from mkldist.data.missing import check_known_rows
-from mkldist.data.nested import nested_splits
+from mkldist.data.checks import check_fits as check_array_fits
+from mkldist.data.dataset import Dataset, GramView, Split
+from mkldist.data.inputs import InputData
 from mkldist.data.preprocessing import filled, preprocessed
-from mkldist.data.raw import check_fits as check_array_fits
-from mkldist.data.splits import make_splits
-from mkldist.data.summary_lines import summary_lines
+from mkldist.data.splits import make_splits, n_inner_folds, nested_splits
+from mkldist.data.validate import check_known_rows, summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.evaluate import check_custom, check_points, check_scale
 from mkldist.kernels.graph import adjacency, graph_kernels
@@ -57,7 +54,7 @@ from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
 from mkldist.spec.model import GIVEN, MethodSpec, OutputsSpec, SweepSpec
 
-NOTHING: Mapping[str, GivenData] = {}
+NOTHING: Mapping[str, InputData] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +95,7 @@ def resolve(
     spec: SweepSpec,
     data_dirs: Sequence[Path],
     base: Path,
-    given: Mapping[str, GivenData] = NOTHING,
+    given: Mapping[str, InputData] = NOTHING,
 ) -> Resolved:
     """Load the data of a sweep and check everything that it names.
 
@@ -150,7 +147,7 @@ def _read(
     grids: Mapping[str, MethodGrid],
     data_dirs: Sequence[Path],
     base: Path,
-    given: GivenData | None,
+    given: InputData | None,
 ) -> Dataset:
     """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
@@ -341,7 +338,7 @@ def check_graph_views(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Spl
 
 def _graph_grams(
     graphs: Sequence[GraphTable], preprocessing: PreprocessingSpec, dataset: Dataset, where: str
-) -> GivenGrams:
+) -> GramView:
     """Return the Gram matrices of graphs over all points; refuse points that have no such graph."""
     n = dataset.n_points
     if dataset.x is None or dataset.absent is not None:
@@ -366,7 +363,7 @@ def _graph_grams(
         )
     graph_ids = [graph.identity for graph in graphs]
     made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
-    return GivenGrams(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
+    return GramView(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
 
 
 def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None:

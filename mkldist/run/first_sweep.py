@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from mkldist.data.csv_files import UNNAMED
-from mkldist.data.random_splits import holdouts
+from mkldist.data.splits import holdouts
 from mkldist.data.table_profile import Column, TableProfile
+from mkldist.data.tables import UNNAMED
 from mkldist.errors import DataError
 from mkldist.spec.toml_texts import spelled
 

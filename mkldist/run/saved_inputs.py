@@ -14,7 +14,7 @@ from typing import Any
 from mkldist.core.checksums import crc32c
 from mkldist.core.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.data.catalogue import file_named, located
-from mkldist.data.given import SUFFIX, GivenData, is_sound
+from mkldist.data.inputs import SUFFIX, InputData, is_sound
 from mkldist.planning.resolved import Resolved
 from mkldist.results.folder import OutputFolder, ReadData, Stamp, changed_data, note_data, stamps_of
 from mkldist.spec.datasets import DatasetSpec
@@ -48,7 +48,7 @@ def fits_checksum_header(content: bytes) -> bool | None:
     return first == f"{_FIRST}{crc32c([below]).hex()}".encode()
 
 
-def file_name(dataset: str, data: GivenData) -> str:
+def file_name(dataset: str, data: InputData) -> str:
     """Return the name of the file that keeps a data set."""
     return f"{dataset}-{data.id}{SUFFIX}"
 
@@ -59,7 +59,7 @@ class SavedInputs:
 
     # Its sweep file; empty for a sweep that has one elsewhere, of which nothing is kept
     text: str = ""
-    data: Mapping[str, GivenData] = field(default_factory=dict)  # data sets by name
+    data: Mapping[str, InputData] = field(default_factory=dict)  # data sets by name
 
     def write(self, folder: OutputFolder) -> list[str]:
         """Write what the folder lacks or has damaged; return a line for each changed data set.

@@ -23,8 +23,8 @@ from mkldist.core.durable import writing
 from mkldist.core.identity import content_id
 from mkldist.core.memory import FLOAT_BYTES, physical_memory
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.given import GivenData
-from mkldist.data.row_weights import ClassWeight
+from mkldist.data.inputs import InputData
+from mkldist.data.labels import ClassWeight
 from mkldist.data.snapshot import save_snapshot
 from mkldist.errors import InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
@@ -174,7 +174,7 @@ def sweep_rounds(
     origin: Path,
     data_dirs: Sequence[Path],
     options: ConnectOptions,
-    given: Mapping[str, GivenData] = NOTHING,
+    given: Mapping[str, InputData] = NOTHING,
     *,
     allow_code: bool = False,
 ) -> Rounds:

@@ -12,8 +12,8 @@ from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
 from mkldist.core.durable import move_away, writing
 from mkldist.core.wording import pluralize
-from mkldist.data.given import SUFFIX
-from mkldist.data.given import is_sound as is_sound_data
+from mkldist.data.inputs import SUFFIX
+from mkldist.data.inputs import is_sound as is_sound_data
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
 from mkldist.fit.model_file import read_model

@@ -15,7 +15,7 @@ from mkldist.bank.bank_kernels import BankKernels
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.view import make_views
-from mkldist.data.dataset import Dataset, GivenGrams, View
+from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.preprocessing import preprocessed
 from mkldist.errors import SpecError
 from mkldist.spec.banks import BankSpec
@@ -41,8 +41,8 @@ DATASET = Dataset(
     groups={"blood": (0, 1), "genes": (2, 3)},
     views={"blood": View((0, 1)), "genes": View((2, 3), "zero")},
     given={
-        "strings": GivenGrams(STRINGS, HAVE_STRINGS, "zero"),
-        "tree": GivenGrams(TREE[None], np.ones(N, dtype=bool)),
+        "strings": GramView(STRINGS, HAVE_STRINGS, "zero"),
+        "tree": GramView(TREE[None], np.ones(N, dtype=bool)),
     },
 )
 ENTRIES = (

@@ -13,8 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.data.dataset import Dataset, GivenGrams
-from mkldist.data.texts import TextColumns, TextView
+from mkldist.data.dataset import Dataset, GramView, TextColumns, TextView
 from mkldist.errors import SpecError
 from mkldist.kernels import Spectrum
 from mkldist.results.layout import kernel_coordinates
@@ -38,7 +37,7 @@ DATASET = Dataset(
     np.where(np.arange(N) % 2, 1.0, -1.0),
     ("no", "yes"),
     ("a", "b"),
-    given={"tree": GivenGrams(TREE[None], np.ones(N, dtype=bool))},
+    given={"tree": GramView(TREE[None], np.ones(N, dtype=bool))},
     texts=TEXTS,
 )
 

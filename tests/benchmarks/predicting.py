@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.core.threads import single_threaded
+from mkldist.data.dataset import SourceColumns
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion
 from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.predictions import write_predictions

@@ -8,7 +8,7 @@ import pytest
 
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset
-from mkldist.data.summary_lines import summary_lines
+from mkldist.data.validate import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 
 HEADER = "number,age,sex,flat,note,disease"
@@ -52,7 +52,7 @@ def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder: Pa
     assert lines[2] == "  classes:   no (7 rows) is -1, yes (7 rows) is +1"
     assert lines[3] == "  left out:  'number' (names the rows), 'note' (ignored)"
     assert lines[-2].endswith("filled with the most frequent value of all rows")
-    assert "6 rows are equal to others in all features, such as line 11 and line 21" in lines[-1]
+    assert "6 rows are equal to others in all features, such as line 5 and line 15" in lines[-1]
 
 
 def test_values_and_gram_matrices() -> None:

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from mkldist.core.wording import in_lines
-from mkldist.data.assemble import assemble
-from mkldist.data.dataset import Dataset, Split
-from mkldist.data.raw import RawData
+from mkldist.data.dataset import Dataset, RawData, Split
+from mkldist.data.validate import validate
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
@@ -25,7 +24,7 @@ def made(x: np.ndarray = X, **options: Any) -> Dataset:
         del options["classes"]
     spec = DatasetSpec(name="t", **options)
     raw = RawData(LABELS, x, NAMES, (PARTITION,), {"all_of_it": (0, 1, 2)}, origin="here")
-    return assemble(spec, raw, "data set 't'")
+    return validate(spec, raw, "data set 't'")
 
 
 def test_rows_columns_names_and_partitions_stay_together() -> None:
@@ -76,9 +75,9 @@ def test_mistakes_of_labels_and_of_values_are_in_one_message() -> None:
     raw = RawData(np.array(["a", "", "b", ""]), X, NAMES)
     words = ("no label in 2 of 4 rows", "missing values in 'size' (1)", "Remove these rows")
     with mistake(*words, 'Set impute = "median"'):
-        assemble(DatasetSpec(name="t"), raw, "t")
+        validate(DatasetSpec(name="t"), raw, "t")
     with pytest.raises(DataError, match="no label") as caught:
-        assemble(DatasetSpec(name="t", impute="mean"), raw, "t")
+        validate(DatasetSpec(name="t", impute="mean"), raw, "t")
     assert "missing values" not in str(caught.value)
 
 
@@ -106,15 +105,15 @@ def test_wrong_groups(members: list[int | str], words: tuple[str, ...]) -> None:
 def test_gram_matrices_are_cut_to_the_classes() -> None:
     grams = np.arange(32.0).reshape(2, 4, 4)
     raw = RawData(LABELS, None, partitions=(PARTITION,), grams=grams)
-    found = assemble(DatasetSpec(name="t", grams="g", classes=("a", "b")), raw, "t")
+    found = validate(DatasetSpec(name="t", grams="g", classes=("a", "b")), raw, "t")
     kept = [0, 1, 3]
     np.testing.assert_array_equal(found.grams, grams[np.ix_([0, 1], kept, kept)])
     assert (found.n_points, found.n_features) == (3, 0)
-    whole = assemble(DatasetSpec(name="t", grams="g", positive="a"), raw, "t")
+    whole = validate(DatasetSpec(name="t", grams="g", positive="a"), raw, "t")
     assert whole.grams is grams
     for option in ({"groups": {"g": [0]}}, {"impute": "median"}):
         with mistake(next(iter(option)), "which need features"):
-            assemble(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
+            validate(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
 
 
 def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
@@ -122,10 +121,10 @@ def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
     grams = np.arange(32.0).reshape(2, 4, 4)
     raw = RawData(LABELS, None, grams=grams, of_splits=of_splits)
     spec = DatasetSpec(name="t", grams="g", classes=("a", "b"))
-    by_group = assemble(spec, raw, "t", splits=SplitsSpec(groups="groups"))
+    by_group = validate(spec, raw, "t", splits=SplitsSpec(groups="groups"))
     assert by_group.row_groups is not None
     assert by_group.row_groups.tolist() == [0, 1, 0]
-    in_time = assemble(spec, raw, "t", splits=SplitsSpec(kind="time", order="order"))
+    in_time = validate(spec, raw, "t", splits=SplitsSpec(kind="time", order="order"))
     assert in_time.row_order is not None
     assert in_time.row_order.tolist() == [2, 1, 0]
 
@@ -136,9 +135,9 @@ def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
     raw = RawData(LABELS, X, NAMES, of_splits=of_splits, row_labels=in_lines([2, 4, 5, 6]))
     spec = DatasetSpec(name="t", impute="median", positive="a")
     with mistake("t, column 'ward': found no group in 1 of 4 rows, the first is line 4; expected"):
-        assemble(spec, raw, "t", splits=SplitsSpec(groups="ward"))
+        validate(spec, raw, "t", splits=SplitsSpec(groups="ward"))
     without = DatasetSpec(name="t", impute="median", classes=("a", "c"))
-    kept = assemble(without, raw, "t", splits=SplitsSpec(groups="ward"))
+    kept = validate(without, raw, "t", splits=SplitsSpec(groups="ward"))
     assert kept.row_groups is not None
     assert kept.row_groups.tolist() == [0, 0, 1]
 
@@ -146,7 +145,7 @@ def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
 def test_values_are_labels_of_every_row() -> None:
     raw = RawData(np.array(["1.5", "-2", "30", "4"]), X, NAMES, (PARTITION,))
     spec = DatasetSpec(name="t", task="regression", impute="median")
-    found = assemble(spec, raw, "data set 't'")
+    found = validate(spec, raw, "data set 't'")
     assert found.task == "regression"
     assert found.classes is None
     assert found.y.tolist() == [1.5, -2.0, 30.0, 4.0]
@@ -155,17 +154,17 @@ def test_values_are_labels_of_every_row() -> None:
 
 def test_the_source_says_what_its_labels_are_unless_the_user_does() -> None:
     raw = RawData(np.array([1.0, 0.0, 1.0, 0.0]), X[:, :2], NAMES[:2], task="regression")
-    assert assemble(DatasetSpec(name="t"), raw, "t").y.tolist() == [1.0, 0.0, 1.0, 0.0]
-    as_classes = assemble(DatasetSpec(name="t", task="classification"), raw, "t")
+    assert validate(DatasetSpec(name="t"), raw, "t").y.tolist() == [1.0, 0.0, 1.0, 0.0]
+    as_classes = validate(DatasetSpec(name="t", task="classification"), raw, "t")
     assert as_classes.y.tolist() == [1.0, -1.0, 1.0, -1.0]
     with mistake("positive for a data set of regression", "Remove this key"):
-        assemble(DatasetSpec(name="t", positive="1"), raw, "t")
+        validate(DatasetSpec(name="t", positive="1"), raw, "t")
 
 
 def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
     raw = RawData(np.array([1.0, -1.0, 1.0, -1.0]), X[:, :2], NAMES[:2])
     one, other = (
-        assemble(DatasetSpec(name="t", task=task), raw, "t")
+        validate(DatasetSpec(name="t", task=task), raw, "t")
         for task in ("classification", "regression")
     )
     np.testing.assert_array_equal(one.y, other.y)
@@ -175,7 +174,7 @@ def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
 def test_gram_matrices_of_values() -> None:
     grams = np.stack([np.eye(3), 2 * np.eye(3)])
     raw = RawData(np.array([1.0, 2.0, 4.0]), None, grams=grams)
-    found = assemble(DatasetSpec(name="t", task="regression"), raw, "t")
+    found = validate(DatasetSpec(name="t", task="regression"), raw, "t")
     assert found.task == "regression"
     assert found.grams is grams
 
@@ -185,7 +184,7 @@ def test_some_points_of_each_class() -> None:
     x = np.arange(66.0)[:, None] * [1, 2]
     raw = RawData(labels, x, ("f", "g"), (Split(np.arange(40), np.arange(40, 66)),))
     spec = DatasetSpec(name="t", classes=("b", "a"), per_class=5)
-    found, again, other = (assemble(spec, raw, "t", seed) for seed in (3, 3, 4))
+    found, again, other = (validate(spec, raw, "t", seed) for seed in (3, 3, 4))
     assert found.y.tolist() == [1.0] * 5 + [-1.0] * 5
     rows = found.x[:, 0].astype(int)
     assert (np.diff(rows) > 0).all()
@@ -194,9 +193,9 @@ def test_some_points_of_each_class() -> None:
     assert found.fingerprint != other.fingerprint
     assert (rows[found.predefined[0].train] < 40).all()
     with mistake("7 points of class 'b'", "at most 7"):
-        assemble(DatasetSpec(name="t", per_class=8), raw, "t")
-    found = assemble(DatasetSpec(name="t", classes=("b", "a"), n_points=20), raw, "t")
+        validate(DatasetSpec(name="t", per_class=8), raw, "t")
+    found = validate(DatasetSpec(name="t", classes=("b", "a"), n_points=20), raw, "t")
     assert found.y.tolist() == [1.0] * 18 + [-1.0] * 2
     with mistake("per_class", "regression"):
         spec = DatasetSpec(name="t", task="regression", per_class=2)
-        assemble(spec, RawData(x[:, 0], x, ("f", "g")), "t")
+        validate(spec, RawData(x[:, 0], x, ("f", "g")), "t")

@@ -12,9 +12,8 @@ from sklearn.utils import Bunch
 
 import mkldist.data.catalogue as openml
 from mkldist.data.catalogue import list_datasets, load_dataset
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.dataset import Dataset
-from mkldist.data.raw import RawData
+from mkldist.data.dataset import Dataset, RawData
+from mkldist.data.tables import ColumnChoice
 from mkldist.errors import SpecError
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.csv_files import read_csv
-from mkldist.data.raw import RawData
+from mkldist.data.dataset import RawData
+from mkldist.data.files import read_file
+from mkldist.data.tables import ColumnChoice
 from tests.data.mistakes import mistake
 
 GOOD = "a,b,label\n1,2.5,yes\n-3,4e2,no\n"
@@ -26,7 +26,7 @@ def write(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
 def read(
     folder: Path, text: str | bytes, label: str | int | None = None, **columns: Any
 ) -> RawData:
-    return read_csv(write(folder, text), ColumnChoice(label, **columns), "data set 't'")
+    return read_file(write(folder, text), ColumnChoice(label, **columns), "data set 't'")
 
 
 @pytest.mark.parametrize(

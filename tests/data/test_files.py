@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.files import READERS, read_file
+from mkldist.data.files import EXTENSIONS, read_file
+from mkldist.data.tables import ColumnChoice
 from tests.data.mistakes import mistake
 
 
@@ -15,7 +16,7 @@ def test_the_extension_decides_and_the_origin_is_kept(tmp_path: Path) -> None:
     assert read_file(path, ColumnChoice(), "t").origin == "file T.CSV"
 
 
-@pytest.mark.parametrize("extension", READERS)
+@pytest.mark.parametrize("extension", EXTENSIONS)
 def test_no_reader_takes_an_empty_file_or_a_directory(tmp_path: Path, extension: str) -> None:
     (tmp_path / f"empty{extension}").touch()
     with mistake("an empty file"):
@@ -27,6 +28,8 @@ def test_no_reader_takes_an_empty_file_or_a_directory(tmp_path: Path, extension:
 
 @pytest.mark.parametrize("name", ["t.npz", "t.svm"])
 def test_only_tables_have_columns(tmp_path: Path, name: str) -> None:
+    np.savez(tmp_path / "t.npz", x=np.eye(2), y=[1, 2])
+    (tmp_path / "t.svm").write_text("1 1:1\n")
     with mistake("ignore, but no table of columns", ".csv or .parquet"):
         read_file(tmp_path / name, ColumnChoice(ignore=("a",)), "t")
 

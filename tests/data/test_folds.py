@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold, RepeatedKFold, RepeatedStratifiedKFold
 
 from mkldist.data.dataset import Dataset
-from mkldist.data.folds import inner_folds, n_inner_folds
+from mkldist.data.splits import inner_folds, n_inner_folds
 from mkldist.spec.model import SelectionSpec
 from tests.data.mistakes import mistake
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.given import SUFFIX, GivenData, given_data, is_sound, read_given
+from mkldist.data.inputs import SUFFIX, InputData, input_data, is_sound, read_inputs
 from mkldist.data.splits import make_splits
+from mkldist.data.tables import ColumnChoice
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
@@ -69,7 +69,7 @@ ENTRIES = {
 }
 
 
-def loaded(given: GivenData | None, entry: dict[str, object], splits: SplitsSpec, folder):
+def loaded(given: InputData | None, entry: dict[str, object], splits: SplitsSpec, folder):
     spec = DatasetSpec.model_validate({"name": "mine", **entry})
     return load_dataset(spec, (), folder, 0, splits, given)
 
@@ -77,7 +77,7 @@ def loaded(given: GivenData | None, entry: dict[str, object], splits: SplitsSpec
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_kept_data_set_is_the_one_that_was_given(name, tmp_path):
     given, entry, split_words = ENTRIES[name]
-    data, splits = given_data(given, "data['mine']"), SplitsSpec.model_validate(split_words)
+    data, splits = input_data(given, "data['mine']"), SplitsSpec.model_validate(split_words)
     data.save(tmp_path / f"mine-{data.id}{SUFFIX}")
     here = loaded(data, entry, splits, tmp_path)
     there = loaded(None, {**entry, "file": f"mine-{data.id}{SUFFIX}"}, splits, tmp_path)
@@ -99,7 +99,7 @@ def test_large_whole_numbers_are_different_classes(least, tmp_path):
     labels = least + np.arange(N, dtype=np.uint64) % 2
     frame = pd.DataFrame({"a": X[:, 0], "y": labels})
     for given in ((X, labels), frame, (frame[["a"]], labels), (GRAMS, labels)):
-        data = given_data(given, "data")
+        data = input_data(given, "data")
         data.save(tmp_path / f"mine-{data.id}{SUFFIX}")
         for found in (data, None):
             entry = {} if found else {"file": f"mine-{data.id}{SUFFIX}"}
@@ -109,7 +109,7 @@ def test_large_whole_numbers_are_different_classes(least, tmp_path):
 
 def test_points_of_given_gram_matrices_stay_with_their_group(tmp_path):
     groups, splits = np.repeat(range(6), 2), SplitsSpec(groups="groups", repeats=5)
-    given = given_data((GRAMS, Y, groups), "data")
+    given = input_data((GRAMS, Y, groups), "data")
     for split in make_splits(splits, loaded(given, {}, splits, tmp_path), 0):
         assert not set(groups[split.train]) & set(groups[split.test])
 
@@ -119,7 +119,7 @@ def test_a_point_without_a_group_is_named(missing, tmp_path):
     groups = ["a", missing, *map(str, range(N - 2))]
     splits = SplitsSpec(groups="groups")
     with pytest.raises(DataError, match=r"no group in 1 of 12 rows, the first is row 1 \(from 0"):
-        loaded(given_data((X, Y, groups), "data"), {}, splits, tmp_path)
+        loaded(input_data((X, Y, groups), "data"), {}, splits, tmp_path)
 
 
 def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
@@ -127,14 +127,14 @@ def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
     FRAME.to_csv(tmp_path / "mine.csv", index=False)
     entry = {"label": "disease", "categorical": ["sex"], "ignore": ["day"], "impute": "median"}
     of_file = loaded(None, {**entry, "file": "mine.csv"}, SplitsSpec(), tmp_path)
-    given = loaded(given_data(FRAME, "data"), entry, SplitsSpec(), tmp_path)
+    given = loaded(input_data(FRAME, "data"), entry, SplitsSpec(), tmp_path)
     assert given.fingerprint == of_file.fingerprint
     assert given.feature_names == of_file.feature_names
 
 
 def test_views_of_a_frame_are_those_of_the_entry(tmp_path):
     given, entry, _ = ENTRIES["views"]
-    found = loaded(given_data(given, "data set 'mine'"), entry, SplitsSpec(), tmp_path)
+    found = loaded(input_data(given, "data set 'mine'"), entry, SplitsSpec(), tmp_path)
     assert {name: view.columns for name, view in found.views.items()} == {"self": (0,)}
     assert found.texts is not None
     assert found.texts.absent.ravel().tolist() == [False, False, True, False] * 3
@@ -142,33 +142,33 @@ def test_views_of_a_frame_are_those_of_the_entry(tmp_path):
 
 
 def test_the_id_tells_contents_apart():
-    same = given_data((X, Y), "data").id
-    assert given_data((X.copy(), Y.tolist()), "data").id == same
+    same = input_data((X, Y), "data").id
+    assert input_data((X.copy(), Y.tolist()), "data").id == same
     other = X.copy()
     other[3, 1] = np.nextafter(other[3, 1], 1.0)
-    assert given_data((other, Y), "data").id != same
-    assert given_data((X, Y, Y), "data").id != same
+    assert input_data((other, Y), "data").id != same
+    assert input_data((X, Y, Y), "data").id != same
 
 
 def test_a_damaged_file_is_told(tmp_path):
-    given = given_data((X, Y), "data")
+    given = input_data((X, Y), "data")
     path = tmp_path / f"mine-{given.id}{SUFFIX}"
     given.save(path)
     content = bytearray(path.read_bytes())
     content[content.find(X.tobytes()) + 5] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataError, match="array 'x': found an array that is cut short or damaged"):
-        read_given(path, ColumnChoice(), "mine")
+        read_inputs(path, ColumnChoice(), "mine")
 
 
 def test_a_file_of_other_data_than_its_name_says_is_refused(tmp_path):
-    mine, other = given_data((X, Y), "data"), given_data((X + 1.0, Y), "data")
+    mine, other = input_data((X, Y), "data"), input_data((X + 1.0, Y), "data")
     path = tmp_path / f"mine-{mine.id}{SUFFIX}"
     mine.save(path)
-    assert read_given(path, ColumnChoice(), "mine").x is not None
+    assert read_inputs(path, ColumnChoice(), "mine").x is not None
     other.save(path)
     with pytest.raises(DataError, match=r"found other data, or .* Repeat the call in Python"):
-        read_given(path, ColumnChoice(), "mine")
+        read_inputs(path, ColumnChoice(), "mine")
     assert not is_sound(path)
 
 
@@ -182,17 +182,17 @@ def test_a_file_of_other_data_than_its_name_says_is_refused(tmp_path):
 )
 def test_arrays_have_no_columns_to_choose(choice, said):
     with pytest.raises(DataError, match=said):
-        given_data((X, Y), "data").raw_data(choice, "data")
+        input_data((X, Y), "data").raw_data(choice, "data")
 
 
 @pytest.mark.parametrize("names", [["a", "b"], ["a", "b", "a"], ["a", "b", "c", "d"]])
 def test_names_of_features_are_as_many_as_features_and_distinct(names):
-    given = given_data({"x": X, "y": Y, "feature_names": names}, "data")
+    given = input_data({"x": X, "y": Y, "feature_names": names}, "data")
     with pytest.raises(DataError, match=r"array 'feature_names': found \d names, .* 3 distinct"):
         given.raw_data(ColumnChoice(), "data")
 
 
 def test_labels_are_given_once():
-    given = given_data((FRAME[["age"]], Y), "data")
+    given = input_data((FRAME[["age"]], Y), "data")
     with pytest.raises(DataError, match="label = 'age' beside given labels"):
         given.raw_data(ColumnChoice(label="age"), "data")

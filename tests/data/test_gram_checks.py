@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mkldist.data import gram_checks
-from mkldist.data.gram_checks import (
+from mkldist.data import grams as gram_checks
+from mkldist.data.grams import (
     check_diagonal,
     check_finite,
     check_symmetric,

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import zarr
 
-from mkldist.data import raw
+from mkldist.data import checks
+from mkldist.data.dataset import RawData
 from mkldist.data.grams import read_grams
 from mkldist.errors import GramError
 from tests.data.mistakes import mistake
@@ -27,7 +28,7 @@ def npy(folder: Path, array: np.ndarray, name: str = "g.npy") -> Path:
     return folder / name
 
 
-def read(path: Path, labels: Path | None = None, label: str | None = None) -> raw.RawData:
+def read(path: Path, labels: Path | None = None, label: str | None = None) -> RawData:
     return read_grams(path, labels, label, f"data set 't' ({path})")
 
 
@@ -173,9 +174,9 @@ def test_zarr_stores_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with mistake("damaged or cut short"):
         read(path)
     zarr.save_group(tmp_path / "group.zarr", kernels=GRAMS)
-    with mistake("a zarr group with kernels", "'grams'"):
+    with mistake("no array 'grams' (the arrays are kernels)"):
         read(tmp_path / "group.zarr")
-    monkeypatch.setattr(raw, "physical_memory", lambda: 100)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 100)
     zarr.save_array(tmp_path / "large.zarr", GRAMS)
     with mistake("half of this machine's memory", ".npy"):
         read(tmp_path / "large.zarr")

@@ -76,13 +76,13 @@ def test_an_absent_file_names_the_one_that_is_meant(tmp_path: Path) -> None:
 
 
 def test_features_that_the_data_lack_are_counted_and_left_out() -> None:
-    found = known_groups({**GROUPS, "other": ("X",)}, ["BAX", "TP53"], "t")
-    assert found.columns == {"CELL CYCLE": (1,), "apoptosis": (1, 0)}
-    assert found.said == (
+    columns, words = known_groups({**GROUPS, "other": ("X",)}, ["BAX", "TP53"], "t")
+    assert columns == {"CELL CYCLE": (1,), "apoptosis": (1, 0)}
+    assert words == (
         "2 groups; 3 of their 5 features are not in the data and left out (CDK1, BCL2, X); "
         "without any, and left out: other"
     )
-    assert known_groups(GROUPS, ["BAX", "TP53", "CDK1", "BCL2"], "t").said == "2 groups"
+    assert known_groups(GROUPS, ["BAX", "TP53", "CDK1", "BCL2"], "t")[1] == "2 groups"
 
 
 def test_groups_of_no_known_feature_are_refused() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mkldist.data.assemble import identical_lines
-from mkldist.data.texts import TextColumns
+from mkldist.data.dataset import TextColumns
+from mkldist.data.validate import identical_lines
 
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan])
 

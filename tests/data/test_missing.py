@@ -4,23 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
-from sklearn.impute import SimpleImputer
 
-from mkldist.data import row_blocks
+from mkldist.data import checks
+from mkldist.data.checks import check_values
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.missing import (
-    STRATEGIES,
-    check_known_rows,
-    check_values,
-    replacements,
-    with_replacements,
-)
-from mkldist.spec.kinds import Imputation
+from mkldist.data.validate import check_known_rows
 from tests.data.mistakes import mistake
-from tests.variants import quick
 
 NAMES = ("a", "b", "c")
 NAN, INF = np.nan, np.inf
@@ -31,7 +20,7 @@ def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Everything holds for data of one block, and for rows that are read a few at a time."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param is not None:
-            patch.setattr(row_blocks, "BLOCK_BYTES", request.param)
+            patch.setattr(checks, "BLOCK_BYTES", request.param)
         yield
 
 
@@ -60,17 +49,6 @@ def test_infinite_values_are_refused_even_with_imputation() -> None:
 def test_a_column_without_values_has_no_median() -> None:
     with mistake("columns without any value in 'b' (2)", "Remove"):
         check_values(np.array([[NAN, NAN, 1], [1, NAN, 3]]), NAMES, "median", "t")
-
-
-@pytest.mark.parametrize("impute", quick(STRATEGIES, 2))
-@settings(deadline=None)
-@given(x=arrays(np.float64, (6, 3), elements=st.one_of(st.just(NAN), st.floats(-9, 9, width=16))))
-def test_replacements_agree_with_scikit_learn(impute: Imputation, x: np.ndarray) -> None:
-    x[0] = 1.0
-    expected = SimpleImputer(strategy=impute).fit(x[:4])
-    found = replacements(impute, x[:4])
-    np.testing.assert_allclose(found, expected.statistics_)
-    np.testing.assert_allclose(with_replacements(x, found), expected.transform(x))
 
 
 def test_a_split_must_know_a_value_of_every_feature() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.nested import cut_splits, nested_splits
+from mkldist.data.splits import cut_splits, nested_splits
 from mkldist.errors import DataError
 
 LABELS = np.array([-1.0] * 30 + [1.0] * 10)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.sparse import random_array, save_npz
 
-from mkldist.data import opening, raw
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.npz_files import read_npz
+from mkldist.data import checks, opening
+from mkldist.data.dataset import RawData
+from mkldist.data.files import read_file
+from mkldist.data.tables import ColumnChoice
 from tests.data.mistakes import mistake
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([1, -1, 1, -1, 1, -1])
@@ -23,8 +24,8 @@ def save(folder: Path, **arrays: Any) -> Path:
     return folder / "t.npz"
 
 
-def read(path: Path, label: str | int | None = None) -> raw.RawData:
-    return read_npz(path, ColumnChoice(label), "data set 't'")
+def read(path: Path, label: str | int | None = None) -> RawData:
+    return read_file(path, ColumnChoice(label), "data set 't'")
 
 
 def sparse_parts() -> tuple[np.ndarray, dict[str, Any]]:
@@ -59,7 +60,7 @@ def test_names_labels_and_partitions(tmp_path: Path) -> None:
 
 
 def test_arrays_that_are_not_there(tmp_path: Path) -> None:
-    with mistake("no array 'y'", "the arrays are x, Y", "Did you mean 'Y'"):
+    with mistake("no array 'y'", "the arrays are x, Y", "Did you mean 'Y'?"):
         read(save(tmp_path, x=X, Y=Y))
     with mistake("no array 'y'", "the arrays are x"):
         read(save(tmp_path, x=X))
@@ -140,7 +141,7 @@ def test_sparse_parts_that_make_no_matrix(tmp_path: Path) -> None:
 def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(raw, "physical_memory", lambda: 800)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 800)
     _, parts = sparse_parts()
     with mistake("half of this machine's memory"):
         read(save(tmp_path, y=Y, **parts))

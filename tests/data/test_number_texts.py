@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mkldist.data.number_texts import finite_number, name_of_number, number_of_name
+from mkldist.data.labels import finite_number, name_of_number, number_of_name
 
 
 @pytest.mark.parametrize(

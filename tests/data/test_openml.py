@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from sklearn.utils import Bunch
 
 from mkldist.data.catalogue import read_openml
-from mkldist.data.columns import ColumnChoice
+from mkldist.data.tables import ColumnChoice
 from tests.data.mistakes import mistake
 
 WHERE = "data set 't' (OpenML 40)"
@@ -162,5 +162,5 @@ def test_targets_that_are_not_one(answer: Answer) -> None:
 
 def test_features_that_are_no_numbers(answer: Answer) -> None:
     answer(dense(colour=pd.Categorical(["red", "blue", "red"]), Class=[1, 2, 1]))
-    with mistake(WHERE, "'colour' (red, blue)"):
+    with mistake(WHERE, "'colour' (3 of 3 rows"):
         read_openml(40, ColumnChoice(), WHERE)

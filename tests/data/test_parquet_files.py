@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.data import frames, raw, row_blocks, table_blocks
-from mkldist.data.assemble import assemble
-from mkldist.data.columns import ColumnChoice
-from mkldist.data.frames import frame_features, frames_data
-from mkldist.data.parquet_files import read_parquet
-from mkldist.data.raw import RawData
+from mkldist.data import checks
+from mkldist.data.checks import rows_at_once
+from mkldist.data.dataset import RawData
+from mkldist.data.files import read_file
+from mkldist.data.parquet_files import open_parquet
+from mkldist.data.tables import ColumnChoice
+from mkldist.data.validate import validate
 from mkldist.spec.datasets import DatasetSpec
 from tests.data.mistakes import mistake
 
@@ -32,7 +33,7 @@ FRAME = pd.DataFrame(
 
 def read(folder: Path, frame: pd.DataFrame, label: str | int | None = None) -> RawData:
     frame.to_parquet(folder / "t.parquet")
-    return read_parquet(folder / "t.parquet", ColumnChoice(label), "data set 't'")
+    return read_file(folder / "t.parquet", ColumnChoice(label), "data set 't'")
 
 
 def test_columns_of_all_kinds(tmp_path: Path) -> None:
@@ -48,12 +49,12 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     frame["size"] = [2.0, None, 2.0]
     frame.to_parquet(tmp_path / "t.parquet")
     choice = ColumnChoice(ignore=("day",), categorical=("sex", "size"), id="a")
-    found = read_parquet(tmp_path / "t.parquet", choice, "t")
+    found = read_file(tmp_path / "t.parquet", choice, "t")
     assert found.feature_names == ("b", "c", "d", "sex=m", "sex=?", "size=2", "size=?")
     np.testing.assert_array_equal(found.x[:, 3:], [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
     assert found.summary.left_out == ("'a' (names the rows)", "'day' (ignored)")
-    with mistake("'sex' (m), 'day' (2021-03-01", "categorical = [names]", "ignore = [names]"):
-        read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")
+    with mistake("text in column 'sex' (2 of 3", "dates in column 'day' (3 of 3"):
+        read_file(tmp_path / "t.parquet", ColumnChoice(), "t")
 
 
 def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_label_columns_and_rows(tmp_path: Path) -> None:
 def test_pandas_own_facts_of_a_table_are_not_read(tmp_path: Path) -> None:
     table = pyarrow.Table.from_pandas(FRAME).replace_schema_metadata({b"pandas": b'{"a" 1}'})
     parquet.write_table(table, tmp_path / "t.parquet")
-    found = read_parquet(tmp_path / "t.parquet", ColumnChoice("label"), "t")
+    found = read_file(tmp_path / "t.parquet", ColumnChoice("label"), "t")
     assert found.feature_names == ("a", "b", "c", "d")
 
 
@@ -81,17 +82,17 @@ def test_damaged_files(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(path.read_bytes()[:-20])
     with mistake("cannot be read"):
-        read_parquet(path, ColumnChoice(), "t")
+        read_file(path, ColumnChoice(), "t")
     path.write_text("a,b\n")
     with mistake("cannot be read"):
-        read_parquet(path, ColumnChoice(), "t")
+        read_file(path, ColumnChoice(), "t")
     with mistake("a directory"):
-        read_parquet(tmp_path, ColumnChoice(), "t")
+        read_file(tmp_path, ColumnChoice(), "t")
 
 
 def test_a_column_of_lists_is_named_with_what_it_holds(tmp_path: Path) -> None:
     lists = FRAME.assign(e=[[1, 2], [3], [1, 2]])
-    with mistake("'e' ([1 2], [3])"):
+    with mistake("column 'e' (3 of 3 rows, such as '[1 2]'"):
         read(tmp_path, lists, "label")
 
 
@@ -99,7 +100,7 @@ def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     FRAME.to_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with mistake("no package pyarrow", "pip install 'mkldist[parquet]'"):
-        read_parquet(tmp_path / "t.parquet", ColumnChoice(), "t")
+        read_file(tmp_path / "t.parquet", ColumnChoice(), "t")
 
 
 def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypatch) -> None:
@@ -115,18 +116,13 @@ def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypat
     )
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=150)
     choice = ColumnChoice(categorical=("size",), ignore=("out",))
-    whole = read_parquet(tmp_path / "t.parquet", choice, "t")
-    blocks = []
-
-    def block(frame: pd.DataFrame, *rest: object) -> np.ndarray:
-        blocks.append(len(frame))
-        return frame_features(frame, *rest)
-
-    monkeypatch.setattr(frames, "frame_features", block)
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 8 * 4 * 64)
-    found = read_parquet(tmp_path / "t.parquet", choice, "t")
-    assert len(blocks) > 5
-    assert max(blocks) <= 64
+    whole = read_file(tmp_path / "t.parquet", choice, "t")
+    monkeypatch.setattr(checks, "BLOCK_BYTES", 8 * 4 * 64)
+    with open_parquet(tmp_path / "t.parquet", "t") as table:
+        rows = [len(frame) for frame, _ in table.read(["a"], rows_at_once(8 * 4))]
+    assert len(rows) > 5
+    assert max(rows) <= 64
+    found = read_file(tmp_path / "t.parquet", choice, "t")
     np.testing.assert_array_equal(found.x, whole.x)
     np.testing.assert_array_equal(found.x[:, 0], frame["a"])
     np.testing.assert_array_equal(found.labels, whole.labels)
@@ -135,15 +131,14 @@ def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypat
 
 
 def test_a_row_is_named_by_its_place_in_the_file(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(checks, "BLOCK_BYTES", 1)
     frame = FRAME.assign(label=[b"x", b"y", b"\xff"])
     with mistake("row 3 (from 1)", "UTF-8"):
         read(tmp_path, frame)
 
 
 def test_a_table_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(raw, "physical_memory", lambda: 2 * 8 * 4 * 3 - 1)
-    monkeypatch.setattr(table_blocks, "frames_data", lambda frames, *rest: frames_data([], *rest))
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 8 * 4 * 3 - 1)
     with mistake("an array of", "half of this machine's memory"):
         read(tmp_path, FRAME)
 
@@ -154,6 +149,6 @@ def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path: Path) -> N
     )
     raw_data = read(tmp_path, frame)
     spec = DatasetSpec(name="t", classes=["x", "y"])
-    dataset = assemble(spec, raw_data, "t")
+    dataset = validate(spec, raw_data, "t")
     np.testing.assert_array_equal(dataset.x, [[1, 0], [2, 1], [3, 1]])
     assert np.shares_memory(dataset.x, raw_data.x)

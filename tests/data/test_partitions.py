@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.partitions import partition_of_column, partitions_of, restricted
+from mkldist.data.splits import partition_of_column, partitions_of, restricted
 from tests.data.mistakes import mistake
 
 N = 6

@@ -14,14 +14,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-from mkldist.data import row_blocks
+from mkldist.data import checks
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import (
     TargetScale,
+    feature_scale,
     filled,
     fitted_preprocessing,
     preprocessed,
-    scaled,
     target_scale,
 )
 from mkldist.spec.datasets import PreprocessingSpec
@@ -37,8 +37,12 @@ def block_bytes(request: pytest.FixtureRequest) -> Iterator[None]:
     """Everything holds for data of one block, and for rows that are read a few at a time."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param is not None:
-            patch.setattr(row_blocks, "BLOCK_BYTES", request.param)
+            patch.setattr(checks, "BLOCK_BYTES", request.param)
         yield
+
+
+def scaled(spec: PreprocessingSpec, x: np.ndarray, split: Split | None = None) -> np.ndarray:
+    return preprocessed(spec, Dataset("t", x, np.ones(len(x)), None), split)
 
 
 def spec(**options: Any) -> PreprocessingSpec:
@@ -182,3 +186,20 @@ def test_sparse_counts_of_terms_stay_sparse(fit):
     fitted = fitted_preprocessing(how, sparse, None, SPLIT)
     np.testing.assert_array_equal(fitted.applied(csr_array(counts)).toarray(), expected)
     assert preprocessed(PreprocessingSpec(scale="none"), sparse, SPLIT) is sparse.sparse
+
+
+@pytest.mark.parametrize("block", [100, 2**23])
+def test_a_large_mean_costs_no_digits_of_the_deviation(block: int, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "BLOCK_BYTES", block)
+    small = np.random.default_rng(0).normal(size=(2000, 1))
+    found = feature_scale(spec(fit="all"), small + 1e9)
+    assert found.spread[0] == pytest.approx(small.std(), rel=1e-7)
+
+
+@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
+def test_missing_values_are_filled_as_scikit_learn_does(impute: Any) -> None:
+    x = np.random.default_rng(0).integers(0, 3, (20, 3)).astype(float)
+    x[4:, :2][x[4:, :2] == 1] = np.nan
+    dataset = Dataset("t", x, np.ones(20), None, impute=impute)
+    expected = SimpleImputer(strategy=impute).fit(x[SPLIT.train]).transform(x)
+    np.testing.assert_array_equal(filled(spec(), dataset, SPLIT), expected)

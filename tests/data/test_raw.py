@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.data import raw
-from mkldist.data.raw import as_features, check_fits, check_rows
+from mkldist.data import checks
+from mkldist.data.checks import as_features, check_fits, check_rows
 from tests.data.mistakes import mistake
 
 
@@ -45,7 +45,7 @@ def test_rows_and_labels_are_as_many() -> None:
 
 
 def test_half_of_the_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw, "physical_memory", lambda: 8 * 2**30)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 8 * 2**30)
     check_fits(4 * 2**30, "t", "Select features first")
     with mistake("4.5 GiB", "at most 4.0 GiB, half of this machine's memory", "Select features"):
         check_fits(9 * 2**29, "t", "Select features first")

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 import zarr
 
-from mkldist.data.assemble import assemble
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.dataset import Dataset
-from mkldist.data.given import given_data
-from mkldist.data.raw import RawData
-from mkldist.data.row_weights import class_weights
+from mkldist.data.dataset import Dataset, RawData
+from mkldist.data.inputs import input_data
+from mkldist.data.labels import class_weights
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.splits import make_splits
+from mkldist.data.validate import validate
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
@@ -68,7 +67,7 @@ def test_a_file_may_hold_row_weights(kind, tmp_path):
     [{"x": X, "y": Y, "weights": WEIGHTS}, {"x": FRAME[["f", "g"]], "y": Y, "weights": WEIGHTS}],
 )
 def test_so_may_data_in_python(data):
-    given = given_data(data, "here")
+    given = input_data(data, "here")
     assert given.weighs_rows
     spec = DatasetSpec(name="t", weights="weights")
     found = load_dataset(spec, [], Path(), 0, given=given)
@@ -78,7 +77,7 @@ def test_so_may_data_in_python(data):
 
 def dataset(weights: Any = WEIGHTS, **keys: Any) -> Dataset:
     raw = RawData(Y, X, ("f", "g"), weights=np.asarray(weights))
-    return assemble(DatasetSpec(name="t", weights="w", **keys), raw, "t.csv")
+    return validate(DatasetSpec(name="t", weights="w", **keys), raw, "t.csv")
 
 
 @pytest.mark.parametrize(
@@ -135,4 +134,4 @@ def test_weights_of_unknown_classes_and_of_values_are_refused():
         dataset(class_weight={"c": 2.0})
     raw = RawData(X[:, 0], X, ("f", "g"), task="regression")
     with mistake("class_weight", "a data set of regression"):
-        assemble(DatasetSpec(name="t", class_weight="balanced"), raw, "t.csv")
+        validate(DatasetSpec(name="t", class_weight="balanced"), raw, "t.csv")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.data.assemble import drawn_per_class, drawn_points
+from mkldist.data.validate import drawn_per_class, drawn_points
 from tests.data.mistakes import mistake
 
 Y = np.tile([0.0, 1.0, 1.0, 2.0], 30)

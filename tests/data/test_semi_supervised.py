@@ -142,7 +142,7 @@ def test_values_of_regression_have_no_classes_to_draw_of() -> None:
         ({"kind": "kfold", "train_fraction": 0.5}, 'expected kind = "holdout"'),
         ({"kind": "predefined", "train_fraction": 0.5}, "found train_fraction with kind"),
         ({"kind": "predefined", "folds": 5}, "found folds with kind"),
-        ({"kind": "predefined", "repeats": 5}, '"holdout" or "kfold" or "semi-supervised"'),
+        ({"kind": "predefined", "repeats": 5}, "or no repeats"),
         ({"kind": "predefined", "stratified": True}, "found stratified with kind"),
         ({"kind": "kfold", "test_fraction": 0.2}, "found test_fraction with kind"),
         ({"labelled_per_class": 4, "stratified": False}, "found stratified = false"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mkldist.core.checksums import checked_json, parsed
 from mkldist.core.durable import is_temporary
-from mkldist.data.dataset import Dataset, GivenGrams, Split, View
+from mkldist.data.dataset import Dataset, GramView, Split, View
 from mkldist.data.snapshot import (
     HEADER,
     damaged_files,
@@ -50,9 +50,9 @@ VIEWS = Dataset(
     groups={"genes": (1, 2)},
     views={"genes": View((1, 2), "zero")},
     given={
-        "k": GivenGrams(np.eye(6)[None], np.ones(6, dtype=bool)),
-        "l": GivenGrams(np.diag([1.0, 1, 1, 1, 1, 0])[None], np.arange(6) < 5, "zero"),
-        "m": GivenGrams(2.0 * np.eye(6)[None], np.ones(6, dtype=bool), made_of="graphs"),
+        "k": GramView(np.eye(6)[None], np.ones(6, dtype=bool)),
+        "l": GramView(np.diag([1.0, 1, 1, 1, 1, 0])[None], np.arange(6) < 5, "zero"),
+        "m": GramView(2.0 * np.eye(6)[None], np.ones(6, dtype=bool), made_of="graphs"),
     },
 )
 VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mkldist.data.catalogue import load_dataset
+from mkldist.data.dataset import SourceColumns
 from mkldist.data.snapshot import load_snapshot, save_snapshot
-from mkldist.data.source_columns import SourceColumns
 from mkldist.spec.datasets import DatasetSpec
 
 TABLE = "id,a,flat,size,note,y\n" + "".join(
@@ -51,5 +51,5 @@ def test_columns_survive_json_and_snapshots(dataset, tmp_path):
 
 def test_features_of_other_sources_are_columns():
     bundled = load_dataset(DatasetSpec(name="wdbc"), (), Path(), 0)
-    assert bundled.columns == SourceColumns.of_features(bundled.feature_names)
+    assert bundled.columns == SourceColumns(bundled.feature_names)
     assert bundled.columns.required == bundled.feature_names

@@ -10,12 +10,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
-from mkldist.data import raw
+from mkldist.data import checks
 from mkldist.data.catalogue import load_dataset
+from mkldist.data.checks import check_sparse
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
-from mkldist.data.sparse_features import check_sparse, varying
-from mkldist.data.summary_lines import summary_lines
+from mkldist.data.validate import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
 
@@ -60,7 +60,7 @@ def test_a_matrix_that_memory_could_not_hold_is_read_sparse(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "wide.svm").write_text("+1 2000000000:1\n-1 1:1\n")
-    monkeypatch.setattr(raw, "physical_memory", lambda: 2**30)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2**30)
     with mistake("an array of", 'Set sparse = true and preprocessing = { scale = "none" } for'):
         load(folder, file="wide.svm", sparse=False)
     found = load(folder, file="wide.svm")
@@ -90,10 +90,6 @@ def test_values_that_are_not_finite_are_counted() -> None:
     said = "t: found 2 values missing or infinite, the first in row 2 (from 0)"
     with mistake(said, "absent entries of sparse features"):
         check_sparse(csr_array([[3, 1], [0, 0], [1, np.nan], [0, np.inf]]), "t")
-
-
-def test_columns_vary_by_their_zeros_too() -> None:
-    assert varying(csr_array([[1.0, 0, -2, 5], [0, 0, -2, 5]])).tolist() == [0]
 
 
 def test_constant_features_alone_are_refused(folder: Path) -> None:

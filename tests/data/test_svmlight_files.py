@@ -1,4 +1,4 @@
-"""The format of SVMlight, against scikit-learn; `raw` data refuse tables beyond memory."""
+"""The format of SVMlight: what scikit-learn writes, lines of mistakes, sizes beyond memory."""
 
 import gzip
 from pathlib import Path
@@ -8,15 +8,17 @@ import pytest
 from scipy.sparse import random_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from mkldist.data import raw
-from mkldist.data.svmlight_files import read_svmlight
+from mkldist.data import checks
+from mkldist.data.dataset import RawData
+from mkldist.data.files import read_file
+from mkldist.data.tables import ColumnChoice
 from tests.data.mistakes import mistake
 
 
-def read(folder: Path, text: str | bytes) -> raw.RawData:
+def read(folder: Path, text: str | bytes, **columns: object) -> RawData:
     path = folder / "t.svm"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_svmlight(path, None, "data set 't'")
+    return read_file(path, ColumnChoice(**columns), "data set 't'")
 
 
 @pytest.mark.parametrize("zero_based", [True, False])
@@ -29,34 +31,27 @@ def test_what_scikit_learn_writes_and_reads(
     path = tmp_path / "t.svm"
     dump_svmlight_file(x, y, str(path), zero_based=zero_based, comment=comment)
     matrix, labels = load_svmlight_file(str(path))
-    found = read_svmlight(path, None, "t")
+    found = read_file(path, ColumnChoice(), "t")
     np.testing.assert_array_equal(found.x, matrix.toarray())
-    np.testing.assert_array_equal(found.labels.astype(float), labels)
+    np.testing.assert_array_equal(found.labels, labels)
 
 
 def test_details_of_the_format(tmp_path: Path) -> None:
-    text = "# head\n+1 qid:3 2:0.5 1:2 # 9:9\n\n-1 3:1e-3\n+1\n"
+    text = "# head\n+1 qid:3 1:2 2:0.5 # 9:9\n\n-1 3:1e-3\n+1\n"
     for content in (text, gzip.compress(text.encode())):
         found = read(tmp_path, content)
         np.testing.assert_array_equal(found.x, [[2, 0.5, 0], [0, 0, 0.001], [0, 0, 0]])
-        assert found.labels.tolist() == ["+1", "-1", "+1"]
+        assert found.labels.tolist() == [1, -1, 1]
+        assert [found.row_labels.of(row) for row in range(3)] == ["line 2", "line 4", "line 5"]
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("1 1:a", "'1:a'"),
-        ("1 x:1", "'x:1'"),
-        ("1 5", "'5'"),
-        ("1 -2:1", "'-2:1'"),
-        ("1 99999999999:1", "'99999999999:1'"),
-        ("1 2:1 2:3", "index 2 twice"),
-        ("1:2 2:3", "where the label should stand"),
-        ("1,2 2:3", "several labels"),
-    ],
-)
-def test_wrong_lines_are_named(tmp_path: Path, line: str, found: str) -> None:
-    with mistake("line 2", found):
+    "line",
+    ["1 1:a", "1 x:1", "1 5", "1 -2:1", "1 99999999999:1", "1 2:1 2:3", "1 2:1 1:3", "1:2 2:3",
+     "1,2 2:3", "spam 1:2"],
+)  # fmt: skip
+def test_wrong_lines_are_named(tmp_path: Path, line: str) -> None:
+    with mistake("line 2", repr(line)):
         read(tmp_path, f"1 1:1\n{line}\n")
 
 
@@ -66,7 +61,7 @@ def test_files_without_features_or_too_many(
     with mistake("no features"):
         read(tmp_path, "1\n-1\n")
     with mistake("no label option"):
-        read_svmlight(tmp_path / "t.svm", "y", "t")
-    monkeypatch.setattr(raw, "physical_memory", lambda: 2**30)
+        read(tmp_path, "1 1:1\n", label="y")
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2**30)
     with mistake("GiB", "half of this machine's memory"):
         read(tmp_path, "1 1:1\n-1 2000000000:1\n")

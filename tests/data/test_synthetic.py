@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_friedman1, make_moons
 
-from mkldist.data.raw import RawData
+from mkldist.data.dataset import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.errors import SpecError
 from mkldist.spec import checks

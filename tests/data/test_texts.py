@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.dataset import Dataset
+from mkldist.data.dataset import Dataset, TextColumns
 from mkldist.data.snapshot import load_snapshot, save_snapshot
-from mkldist.data.summary_lines import summary_lines
-from mkldist.data.texts import TextColumns
+from mkldist.data.validate import summary_lines
 from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake

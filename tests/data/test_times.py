@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.data.times import is_date, rows_in_order
+from mkldist.data.labels import is_date, rows_in_order
 from tests.data.mistakes import mistake
 
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from mkldist.data.assemble import check_views
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.dataset import Dataset, View
-from mkldist.data.summary_lines import summary_lines
+from mkldist.data.dataset import Dataset, RawData, View
+from mkldist.data.validate import summary_lines, validate
 from mkldist.errors import GramError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 from tests.data.mistakes import mistake
@@ -224,4 +223,5 @@ def test_a_view_that_all_points_lack_is_refused() -> None:
     with mistake(
         "view 'v': found no value for 2 of 2 points (row 0 (from 0), row 1)", "Leave the view out"
     ):
-        check_views(x, {"v": View((0,), "zero")}, {}, None, "t")
+        raw = RawData(np.array(["a", "b"]), x, ("f", "g"), views={"v": View((0,), "zero")})
+        validate(DatasetSpec(name="t"), raw, "t")

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import zarr
 
-from mkldist.data import raw, row_blocks, zarr_files
-from mkldist.data.columns import ColumnChoice
+from mkldist.data import checks, zarr_files
+from mkldist.data.dataset import RawData
 from mkldist.data.files import is_table, read_file
-from mkldist.data.raw import RawData
-from mkldist.data.zarr_files import opened_group
-from mkldist.data.zarr_stores import is_zarr
+from mkldist.data.tables import ColumnChoice
+from mkldist.data.zarr_files import is_zarr, open_group
 from mkldist.errors import DataError
 from tests.data.mistakes import mistake
 
@@ -46,7 +45,7 @@ def read(path: Path, choice: ColumnChoice = ColumnChoice()) -> RawData:  # noqa:
 
 @pytest.mark.parametrize("block_bytes", [8 * 3 * 20, 2**23])
 def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(checks, "BLOCK_BYTES", block_bytes)
     names = np.array(["b", "a", "c"])
     path = group(tmp_path, x=X.astype(np.float32), y=Y, feature_names=names)
     found = read(path)
@@ -56,7 +55,7 @@ def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, 
     assert found.feature_names == ("b", "a", "c")
     assert found.origin == "file t.zarr"
     assert not is_table(path, "t")
-    with opened_group(path, "t") as arrays:
+    with open_group(path, "t") as arrays:
         parts = [len(part) for part in arrays.feature_blocks("x", block_bytes // 24)]
     assert parts == ([16, 16, 16, 2] if block_bytes < 2**23 else [50])
 
@@ -72,7 +71,7 @@ def test_partitions_names_and_another_array_of_labels(tmp_path):
 
 @pytest.mark.parametrize("chunk", [7, 50])
 def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(checks, "BLOCK_BYTES", 100)
     columns = {f"f{j}": X[:, j % 3] * (j + 1) for j in range(11)}
     words = np.array(["red", "blue"])[Y]
     path = group(tmp_path, chunk, **columns, label=NAMES, colour=words, key=np.arange(50))
@@ -88,8 +87,8 @@ def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
 def test_columns_are_read_by_whole_chunks_of_the_longest(tmp_path):
     path = group(tmp_path, a=X[:, 0])
     zarr.open_group(path, mode="a").create_array("b", data=X[:, 1], chunks=(20,))
-    with opened_group(path, "t") as arrays:
-        parts = [len(part) for part in arrays.table().read(["a", "b"], 10)]
+    with open_group(path, "t") as table:
+        parts = [len(part) for part, _ in table.read(["a", "b"], 10)]
     assert parts == [20, 20, 10]
 
 
@@ -169,9 +168,9 @@ def test_lost_and_damaged_chunks_are_refused(tmp_path, columns):
 
 def test_features_that_do_not_fit_are_refused_before_they_are_read(tmp_path, monkeypatch):
     path = group(tmp_path, x=X.astype(np.int8), y=Y)
-    monkeypatch.setattr(raw, "physical_memory", lambda: 2 * 8 * X.size - 1)
+    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 8 * X.size - 1)
     monkeypatch.setattr(zarr_files, "_row_slices", None)
-    with opened_group(path, "t") as arrays, mistake("an array of", "half of this machine's memory"):
+    with open_group(path, "t") as arrays, mistake("an array of", "half of this machine's memory"):
         arrays.features("x")
 
 

@@ -9,7 +9,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import RobustScaler
 
 import mkldist
-from mkldist.data.preprocessing import scaled
+from mkldist.data.preprocessing import feature_scale
 from mkldist.errors import DataError, SpecError
 from mkldist.fit.preprocess import preparation
 from mkldist.spec.datasets import PreprocessingSpec
@@ -20,7 +20,7 @@ X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 0.1, 0] + [0, 3, 5, 
 @pytest.mark.parametrize("word", ["zscore", "minmax", "none"])
 def test_words_scale_as_in_a_sweep(word):
     found = preparation(None, word).fit(X).transform(X)
-    expected = scaled(PreprocessingSpec(scale=word), X)
+    expected = feature_scale(PreprocessingSpec(scale=word), X).scaled(X)
     np.testing.assert_allclose(found[:, :3], expected[:, :3], atol=1e-12)
     assert np.ptp(found[:, 3]) == 0.0
 

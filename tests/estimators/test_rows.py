@@ -16,8 +16,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
-from mkldist.data.dataset import View
-from mkldist.data.texts import TextColumns, TextView
+from mkldist.data.dataset import TextColumns, TextView, View
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.preprocess import Rows, column_views
 from mkldist.kernels import Gaussian, Spectrum
@@ -129,7 +128,7 @@ def test_rows_may_lack_texts_where_a_view_says_so():
         (MKLClassifier(texts="dna"), X, Y, r"expected a list of names.*Write texts=\['dna'\]"),
         (MKLClassifier(texts=["rna"]), X, Y, "X: texts: found no column 'rna'.*'dna'"),
         (MKLClassifier(texts=["dna"]), X.to_numpy(), Y, "expected a DataFrame, for columns of"),
-        (MKLClassifier(), X, Y, r"no numbers in 'dna'.*or set texts="),
+        (MKLClassifier(), X, Y, r"text in column 'dna'.*or set texts="),
         (SemiSupervisedMKLClassifier(texts=["dna"]), X[["dna"]], FEW, "graph: found columns of"),
     ],
     ids=["name", "other", "array", "unnamed", "graph"],

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mkldist
-from mkldist.data.frames import pandas_frame
+from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError
 
 N = 40

@@ -36,7 +36,7 @@ def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
     assert (given.output, given.origin) == (Path("there"), Path("there/sweep.toml"))
     document = tomllib.loads(given.saved.text)
     [entry] = document.pop("datasets")
-    assert entry == {"name": "d", "file": f"data/d-{given.saved.data['d'].id}.given.npz"}
+    assert entry == {"name": "d", "file": f"data/d-{given.saved.data['d'].id}.inputs.npz"}
     assert document == SPEC | {
         "tol": 0.1,
         "seed": 3,

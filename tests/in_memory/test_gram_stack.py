@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from mkldist.data import gram_checks
+from mkldist.data import grams as gram_checks
 from mkldist.errors import GramError, SpecError
 from mkldist.fit import bank as bank_module
 from mkldist.fit.bank import Inspection, inspected_stack

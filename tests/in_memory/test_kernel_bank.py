@@ -16,7 +16,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 import mkldist
 from mkldist import KernelBank
 from mkldist.bank.bank import MemoryBank
-from mkldist.data import gram_checks
+from mkldist.data import grams as gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as bank_module
 from mkldist.kernels import Gaussian

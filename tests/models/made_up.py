@@ -10,9 +10,8 @@ import pandas as pd
 
 import mkldist
 from mkldist.bank.bank_kernels import GivenKernel
-from mkldist.data.dataset import View
+from mkldist.data.dataset import SourceColumns, View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.data.source_columns import SourceColumns
 from mkldist.fit.decision import Expansion
 from mkldist.fit.model import LabelCoding, Model
 from mkldist.fit.model_file import kernel_list

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import mkldist
-from mkldist.data.dataset import View
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.dataset import SourceColumns, View
 from mkldist.errors import DataError
 from mkldist.fit.new_rows import ViewRows
 from mkldist.fit.predictions import write_predictions

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import zarr
 
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.dataset import SourceColumns
 from mkldist.errors import DataError, OutputError
 from mkldist.fit.new_rows import opened_rows
 from mkldist.fit.predictions import write_predictions
@@ -80,7 +80,7 @@ def test_arrays_of_a_file_are_predicted(tmp_path, ending):
         np.savez(path, x=x)
     else:
         zarr.open_group(path, mode="w").create_array("x", data=x, chunks=(2, 3))
-    columns = SourceColumns.of_features(["f0", "f1", "f2"])
+    columns = SourceColumns(("f0", "f1", "f2"))
     with opened_rows(path, columns, 4) as rows:
         blocks = list(rows.blocks)
     assert [block.row_labels.of(0) for block in blocks] == [f"row {i} (from 1)" for i in (1, 5, 9)]
@@ -160,7 +160,7 @@ def test_other_names_of_features_are_refused(names, said, ending, tmp_path):
 
 @pytest.mark.parametrize("letter", ["f", "x"])
 def test_features_without_names_stand_by_their_position(letter, tmp_path):
-    columns = SourceColumns.of_features([f"{letter}0", f"{letter}1"])
+    columns = SourceColumns((f"{letter}0", f"{letter}1"))
     path = array_file(tmp_path / "new.npz", x=ROWS, feature_names=np.array(["age", "bmi"]))
     np.testing.assert_array_equal(features_of(path, columns), ROWS)
     names = np.array([f"{letter}1", f"{letter}0"])
@@ -179,7 +179,7 @@ def test_features_without_names_stand_by_their_position(letter, tmp_path):
 )
 def test_features_of_numbers_alone_are_matched_by_position_and_told(names, line, note, tmp_path):
     (tmp_path / "new.svm").write_text(line)
-    columns = SourceColumns.of_features(names)
+    columns = SourceColumns(names)
     with opened_rows(tmp_path / "new.svm", columns, 4) as rows:
         assert rows.note.endswith(note)
         assert bool(rows.note) == bool(note)
@@ -187,12 +187,12 @@ def test_features_of_numbers_alone_are_matched_by_position_and_told(names, line,
 
 def test_sparse_rows_are_predicted(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 2:2\n0 2:1.5\n")
-    columns = SourceColumns.of_features(["f0", "f1", "f2"])
+    columns = SourceColumns(("f0", "f1", "f2"))
     with opened_rows(tmp_path / "new.svm", columns, 4) as rows:
         [block] = rows.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
     assert block.row_labels.names([0, 1]) == ["line 1", "line 2"]
-    columns = SourceColumns.of_features(["f0"])
+    columns = SourceColumns(("f0",))
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
         opened_rows(tmp_path / "new.svm", columns, 4),
@@ -218,7 +218,7 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path):
         ),
         (
             lambda text: text + '"1,5",r,S,n,1\n',
-            r"line 52, column 'b': found text '1,5'.*Write decimals with a point\. The model takes",
+            r"line 52, column 'b': found text '1,5'.*Write decimals with a point",
         ),
         (
             lambda text: text + "inf,r,S,n,1\n",
@@ -325,7 +325,7 @@ def test_numbered_features_that_are_not_those_of_the_model_are_refused(
     names, lines, said, tmp_path
 ):
     (tmp_path / "new.svm").write_text(lines)
-    columns = SourceColumns.of_features(names)
+    columns = SourceColumns(names)
     with (
         pytest.raises(DataError, match=rf"new\.svm: found .*{said}"),
         opened_rows(tmp_path / "new.svm", columns, 4, sparse=True),
@@ -335,7 +335,7 @@ def test_numbered_features_that_are_not_those_of_the_model_are_refused(
 
 def test_features_of_sparse_rows_have_their_places(tmp_path):
     (tmp_path / "new.svm").write_text("0 1:0.5 3:2 8:4\n")
-    columns = SourceColumns.of_features(["f0", "f7"])
+    columns = SourceColumns(("f0", "f7"))
     with opened_rows(tmp_path / "new.svm", columns, 4, sparse=True) as rows:
         [block] = rows.blocks
         assert block.x.toarray().tolist() == [[0.5, 4.0]]

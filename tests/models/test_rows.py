@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.dataset import SourceColumns
 from mkldist.errors import DataError
 from mkldist.fit.new_rows import NewRows, opened_rows, unseen_lines
 from tests.models.made_up import COLUMNS
@@ -78,7 +78,7 @@ def test_columns_may_be_ignored_by_name():
 
 
 def test_a_label_has_no_name_where_the_source_was_no_table():
-    columns = SourceColumns.of_features(["f0", "f1"])
+    columns = SourceColumns(["f0", "f1"])
     _, x = features(pd.DataFrame([["ill", 1, 2]], columns=["label", "f1", "f0"]), columns)
     assert x.tolist() == [[2.0, 1.0]]
 

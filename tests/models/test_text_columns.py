@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.data.source_columns import SourceColumns
+from mkldist.data.dataset import SourceColumns
 from mkldist.errors import DataError
 from mkldist.fit.new_rows import opened_rows
 

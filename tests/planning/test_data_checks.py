@@ -10,8 +10,8 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, random_array
 
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.data.dataset import Dataset, GivenGrams, View
-from mkldist.data.preprocessing import scaled
+from mkldist.data.dataset import Dataset, GramView, View
+from mkldist.data.preprocessing import feature_scale
 from mkldist.errors import SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.methods.registry import METHODS
@@ -107,7 +107,7 @@ def test_matrices_are_those_of_the_graphs_in_their_order():
         {"distance": "tangent", "neighbours": 2},  # of raw features by default
     )
     found = with_graph_views(asked, ZSCORE, dataset(Y, x=X))
-    points = scaled(ZSCORE, X)
+    points = feature_scale(ZSCORE, X).scaled(X)
     two = graph_spec({"neighbours": 2})
     tangent = graph_spec({"distance": "tangent", "neighbours": 2})
     expected = [
@@ -206,8 +206,8 @@ DATASET = Dataset(
     groups={"own": (0,), "genes": (1,)},
     views={"own": View((0,)), "genes": View((1,), "zero")},
     given={
-        "whole": GivenGrams(np.eye(3)[None], np.ones(3, dtype=bool)),
-        "half": GivenGrams(np.diag([1.0, 1.0, 0.0])[None], np.array([True, True, False]), "zero"),
+        "whole": GramView(np.eye(3)[None], np.ones(3, dtype=bool)),
+        "half": GramView(np.diag([1.0, 1.0, 0.0])[None], np.array([True, True, False]), "zero"),
     },
 )
 

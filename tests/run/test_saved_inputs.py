@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mkldist.cli.sweeps import plan_command as plan
 from mkldist.cli.sweeps import status_command as status
 from mkldist.cli.sweeps import sweep_command as sweep
-from mkldist.data.given import given_data
+from mkldist.data.inputs import input_data
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import OutputFolder, claimed
 from mkldist.results.status import sweep_status
@@ -30,7 +30,7 @@ from mkldist.run.verify import verify
 from mkldist.spec.load import load_sweep
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
-DATA = {"a": given_data((X, Y), "a"), "b-2": given_data((-X, Y), "b")}
+DATA = {"a": input_data((X, Y), "a"), "b-2": input_data((-X, Y), "b")}
 
 
 def written(folder):
@@ -63,7 +63,7 @@ def test_damaged_data_are_written_anew(tmp_path):
 def test_data_that_changed_are_told_and_old_ones_removed(tmp_path):
     folder = OutputFolder(tmp_path)
     SavedInputs("s", DATA).write(folder)
-    changed = {"a": given_data((X + 1, Y), "a"), "new": DATA["b-2"]}
+    changed = {"a": input_data((X + 1, Y), "a"), "new": DATA["b-2"]}
     [said] = SavedInputs("s", changed).write(folder)
     assert said.startswith("a: these data differ from those of the last call")
     assert written(folder).keys() - {"sweep.toml"} == {

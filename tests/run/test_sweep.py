@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.random_splits import repeated_folds
 from mkldist.data.snapshot import load_snapshot
+from mkldist.data.splits import repeated_folds
 from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
 from mkldist.fit.api import solve
 from mkldist.fit.problem import Subproblem, TrainingView, chains_of

@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from mkldist.core.checksums import checked_json
-from mkldist.data.given import GivenData, is_sound
+from mkldist.data.inputs import InputData, is_sound
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
 from mkldist.results.folder import claimed, note_banks, read_manifest
 from mkldist.results.journal import Journal
@@ -73,13 +73,13 @@ def test_a_layout_that_is_gone_is_damage_once_a_run_is_recorded(output, tmp_path
 
 
 def test_data_given_in_python_are_held_to_their_names(output):
-    data = GivenData({"x": np.arange(6.0).reshape(3, 2), "y": np.arange(3)})
-    file = output / "data" / f"mine-{data.id}.given.npz"
+    data = InputData({"x": np.arange(6.0).reshape(3, 2), "y": np.arange(3)})
+    file = output / "data" / f"mine-{data.id}.inputs.npz"
     file.parent.mkdir()
     data.save(file)
     assert is_sound(file)
     assert damaged(output) == {}
-    other = GivenData({"x": np.ones((3, 2)), "y": np.arange(3)})
+    other = InputData({"x": np.ones((3, 2)), "y": np.arange(3)})
     other.save(file)
     assert damaged(output) == {"data": (str(file),)}
     file.write_bytes(b"PK")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mkldist.data.files import READERS, ZARR
+from mkldist.data.files import EXTENSIONS
 from mkldist.errors import SpecError
 from mkldist.planning.spec_checks import resolve_methods
 from mkldist.spec import load as loading
@@ -153,7 +153,7 @@ def test_what_another_file_is_for_is_told_by_its_ending(tmp_path, name, hint):
 
 
 def test_init_is_advised_for_the_files_that_it_reads():
-    assert set(DATA_ENDINGS) == set(READERS) - {ZARR}  # a folder is not read as a sweep file
+    assert set(DATA_ENDINGS) == set(EXTENSIONS) - {".zarr"}  # a folder is not read as a sweep file
 
 
 @pytest.mark.parametrize(

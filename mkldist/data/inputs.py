@@ -1,8 +1,8 @@
-"""Data sets that a user gives in Python: arrays, frames, Gram matrices, labels, and their files."""
+"""Data sets as inputs of Python: arrays, frames, Gram matrices, labels, and their files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import time
 from functools import cached_property
@@ -14,39 +14,46 @@ import numpy.typing as npt
 
 from mkldist.core.durable import replacing
 from mkldist.core.identity import array_id
-from mkldist.data.archives import Archive, opened_npz
-from mkldist.data.columns import ColumnChoice, check_names, column_roles
-from mkldist.data.dataset import sparse_parts
-from mkldist.data.frames import decoded, frame_data, frame_labels, pandas_frame
+from mkldist.data.checks import as_features, check_rows, dense_features
+from mkldist.data.dataset import RawData, sparse_parts
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     SPARSE_PARTS,
+    Archive,
     feature_names,
     npz_features,
     npz_sparse,
+    open_npz,
 )
-from mkldist.data.partitions import INDEX_ARRAYS, partitions_of
-from mkldist.data.raw import RawData, as_features, check_rows
-from mkldist.data.sparse_features import dense_features
+from mkldist.data.splits import INDEX_ARRAYS, partitions_of
+from mkldist.data.tables import (
+    ColumnChoice,
+    decoded,
+    frame_labels,
+    frame_table,
+    pandas_frame,
+    table_data,
+)
 from mkldist.errors import DataError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-SUFFIX = ".given.npz"
-GIVE_AGAIN = "Repeat the call in Python that gave the data, which writes the file anew"
-X, GRAMS, Y, NAMES, WEIGHTS = "x", "grams", "y", FEATURE_NAMES, "weights"
+SUFFIX = ".inputs.npz"
+REPEAT = "Repeat the call in Python that gave the data, which writes the file anew"
+X, GRAMS, Y, WEIGHTS = "x", "grams", "y", "weights"
 COLUMNS, LABEL, BESIDE = "columns", "label", "beside"
 OF_SPLITS = ("groups", "order")
 """Names of arrays by which rows are divided, and of the keys of ``[splits]`` that take them."""
-
-Arrays = Mapping[str, npt.NDArray[Any]]
+BESIDES = (*OF_SPLITS, WEIGHTS)  # what may stand beside the features of a table
+KEYS = (X, GRAMS, Y, *BESIDES, FEATURE_NAMES, "train", "test", "unlabelled")
+EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, and y"
 
 
 @dataclass(frozen=True, eq=False)
-class GivenData:
-    """Data set given in Python, as plain arrays by their names.
+class InputData:
+    """Data set of Python, as plain arrays by their names.
 
     A table has ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
     column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns that
@@ -78,19 +85,60 @@ class GivenData:
         """Names of what was given beside features and labels."""
         return self.arrays.get(BESIDE, np.array([])) if COLUMNS in self.arrays else self.arrays
 
-    def raw_data(self, choice: ColumnChoice, where: str) -> RawData:
-        """Return features or Gram matrices, and labels, by the columns that the sweep names."""
-        return _raw(self.arrays, choice, where, "given in Python")
-
     def save(self, path: Path) -> None:
         """Write the arrays, whole or not at all."""
         with replacing(path) as temporary, temporary.open("xb") as file:
             np.savez(file, **self.arrays)  # type: ignore[arg-type]  # named by the user's columns
 
+    def raw_data(
+        self, choice: ColumnChoice, where: str, origin: str = "given in Python"
+    ) -> RawData:
+        """Return features or Gram matrices, and labels, by the columns that the sweep names."""
+        arrays = self.arrays
+        if choice.sparse and not arrays.keys().isdisjoint((COLUMNS, GRAMS, X)):
+            raise dense_features(where)
+        if choice.label is not None and (LABEL in arrays or COLUMNS not in arrays):
+            found, hint = (
+                f"label = {choice.label!r} beside given labels",
+                "Remove label, or give a ",
+            )
+            hint += "DataFrame that holds the label column"
+            raise DataError(where, found, "labels once", hint)
+        if COLUMNS in arrays:
+            beside = LABEL in arrays
+            chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
+            raw = replace(table_data(frame_table(_frame(arrays), where), chosen, where))
+            if beside:
+                summary = replace(raw.summary, label="given beside the features")
+                raw = replace(raw, summary=summary)
+            return replace(raw, origin=origin)
+        _check_choice(choice, arrays, where)
+        others: dict[str, Any] = {
+            "of_splits": {name: arrays[name].astype(str) for name in choice.of_splits},
+            "weights": None if choice.weights is None else arrays[choice.weights],
+            "origin": origin,
+        }
+        y, indices = arrays[Y], {name: arrays[name] for name in INDEX_ARRAYS if name in arrays}
+        partitions = partitions_of(indices, len(y), where)
+        if GRAMS in arrays:
+            from mkldist.data.grams import usable_grams  # with scipy.linalg
 
-def read_given(path: Path, choice: ColumnChoice, where: str) -> RawData:
-    """Return what :meth:`GivenData.raw_data` does, from a file, unless that is damaged."""
-    return _raw(_checked(path, where), choice, where, path.name)
+            grams = usable_grams(arrays[GRAMS], y, where)
+            return RawData(y, None, (), partitions, grams=grams, **others)
+        place = f"{where}: X"
+        if X in arrays:
+            x: Any = as_features(arrays[X], place)
+        else:
+            x = (npz_sparse if choice.sparse else npz_features)(Archive(arrays, place), place)
+        check_rows(x.shape[0], len(y), where)
+        names = feature_names(arrays, x.shape[1], where)
+        dense, sparse = (None, x) if choice.sparse else (x, None)
+        return RawData(y, dense, names, partitions, sparse=sparse, **others)
+
+
+def read_inputs(path: Path, choice: ColumnChoice, where: str) -> RawData:
+    """Return what :meth:`InputData.raw_data` does, from a file, unless that is damaged."""
+    return _checked(path, where).raw_data(choice, where, path.name)
 
 
 def is_sound(path: Path) -> bool:
@@ -102,60 +150,20 @@ def is_sound(path: Path) -> bool:
     return True
 
 
-def _checked(path: Path, where: str) -> Arrays:
-    """Return the arrays of a file whose name says which they are."""
+def _checked(path: Path, where: str) -> InputData:
+    """Return the data of a file whose name says which they are."""
     try:
-        with opened_npz(path, where) as archive:
-            arrays = {name: archive[name] for name in archive}
+        with open_npz(path, where) as archive:
+            data = InputData({name: archive[name] for name in archive})
     except DataError as error:
-        raise DataError(error.where, error.found, error.expected, GIVE_AGAIN) from error
-    if GivenData(arrays).id != path.name.removesuffix(SUFFIX).rpartition("-")[2]:
+        raise DataError(error.where, error.found, error.expected, REPEAT) from error
+    if data.id != path.name.removesuffix(SUFFIX).rpartition("-")[2]:
         expected = "the data whose id stands in its name"
-        raise DataError(where, "other data, or damaged ones", expected, GIVE_AGAIN)
-    return arrays
+        raise DataError(where, "other data, or damaged ones", expected, REPEAT)
+    return data
 
 
-def _raw(arrays: Arrays, choice: ColumnChoice, where: str, origin: str) -> RawData:
-    """Return the raw data of arrays, by the columns of their table if they hold one."""
-    if choice.sparse and not arrays.keys().isdisjoint((COLUMNS, GRAMS, X)):
-        raise dense_features(where)
-    if choice.label is not None and (LABEL in arrays or COLUMNS not in arrays):
-        found, hint = f"label = {choice.label!r} beside given labels", "Remove label, or give a "
-        hint += "DataFrame that holds the label column"
-        raise DataError(where, found, "labels once", hint)
-    if COLUMNS in arrays:
-        names, beside = arrays[COLUMNS].tolist(), LABEL in arrays
-        check_names(names, where)
-        chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
-        roles = column_roles(names, chosen, where)
-        raw = frame_data(_frame(names, arrays), roles, where)
-        label = "given beside the features" if beside else roles.label_said
-        return replace(raw, origin=origin, summary=replace(raw.summary, label=label))
-    _check_choice(choice, arrays, where)
-    others: dict[str, Any] = {
-        "of_splits": {name: arrays[name].astype(str) for name in choice.of_splits},
-        "weights": None if choice.weights is None else arrays[choice.weights],
-        "origin": origin,
-    }
-    y = arrays[Y]
-    partitions = partitions_of({n: arrays[n] for n in INDEX_ARRAYS if n in arrays}, len(y), where)
-    if GRAMS in arrays:
-        from mkldist.data.gram_checks import usable_grams  # with scipy.linalg
-
-        grams = usable_grams(arrays[GRAMS], y, where)
-        return RawData(y, None, (), partitions, grams=grams, **others)
-    place = f"{where}: X"
-    if X in arrays:
-        x: Any = as_features(arrays[X], place)
-    else:
-        x = (npz_sparse if choice.sparse else npz_features)(Archive(arrays, place), place)
-    check_rows(x.shape[0], len(y), where)
-    names = feature_names(arrays, x.shape[1], where)
-    dense, sparse = (None, x) if choice.sparse else (x, None)
-    return RawData(y, dense, names, partitions, sparse=sparse, **others)
-
-
-def _check_choice(choice: ColumnChoice, arrays: Arrays, where: str) -> None:
+def _check_choice(choice: ColumnChoice, arrays: Mapping[str, Any], where: str) -> None:
     """Refuse the choice of columns that arrays do not have."""
     named = [(name, "splits", OF_SPLITS[0]) for name in choice.of_splits]
     named += [] if choice.weights is None else [(choice.weights, WEIGHTS, WEIGHTS)]
@@ -166,31 +174,26 @@ def _check_choice(choice: ColumnChoice, arrays: Arrays, where: str) -> None:
             hint = nearest(name, known)
             hint = hint or f'Give it as data={{"NAME": {{"x": X, "y": y, "{example}": …}}}}'
             raise DataError(f"{where}: {key}", f"no column {name!r}", expected, hint)
-    replace(choice.without_splits(), weights=None).check_label_alone(where)
+    replace(choice, of_splits=(), groups=None, weights=None).check_label_alone(where)
 
 
-def _frame(names: list[str], arrays: Arrays) -> pd.DataFrame:
+def _frame(arrays: Mapping[str, npt.NDArray[Any]]) -> pd.DataFrame:
     """Return a table as a frame; its texts are objects, None where missing."""
     import pandas as pd
 
-    columns = {}
-    for place, name in enumerate(names):
+    columns = []
+    for place in range(len(arrays[COLUMNS])):
         column = arrays[f"column {place}"]
         if f"missing {place}" in arrays:
             column = column.astype(object)
             column[arrays[f"missing {place}"]] = None
-        columns[name] = column
-    return pd.DataFrame(columns)
+        columns.append(pd.Series(column))
+    frame = pd.concat(columns, axis="columns")
+    return frame.set_axis(arrays[COLUMNS].tolist(), axis="columns")
 
 
-PARTS = ("train", "test", "unlabelled")
-BESIDES = (*OF_SPLITS, WEIGHTS)  # what may stand beside the features of a table
-KEYS = (X, GRAMS, Y, *BESIDES, NAMES, *PARTS)
-EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, and y"
-
-
-def given_data(given: Any, where: str) -> GivenData:
-    """Return a data set that a user gives.
+def input_data(data: Any, where: str) -> InputData:
+    """Return a data set of Python, checked.
 
     That is a DataFrame that holds the label column; ``(X, y)`` or ``(X, y, groups)``; or a mapping
     with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``weights``,
@@ -198,10 +201,10 @@ def given_data(given: Any, where: str) -> GivenData:
     array, a sparse matrix or a DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything
     else, and parts of different lengths, are refused by a DataError that names the place `where`.
     """
-    given = pandas_frame(given)
-    if _is_frame(given):
-        return GivenData(_table(given, where))
-    parts = _parts(given, where)
+    data = pandas_frame(data)
+    if _is_frame(data):
+        return InputData(_table(data, where))
+    parts = _parts(data, where)
     labels = _labels(parts.pop(Y), f"{where}: y")
     points = pandas_frame(parts.pop(X, None))
     for name in BESIDES:
@@ -210,7 +213,7 @@ def given_data(given: Any, where: str) -> GivenData:
             raise DataError(f"{where}: {name}", f"{len(parts[name])}", expected)
     if points is not None and _is_frame(points):
         check_rows(len(points), len(labels), where)
-        return GivenData(_with_labels(points, labels, parts, where))
+        return InputData(_with_labels(points, labels, parts, where))
     arrays = {Y: labels}
     if hasattr(points, "tocsr"):
         arrays |= zip(SPARSE_PARTS, sparse_parts(points.tocsr()), strict=True)
@@ -218,18 +221,26 @@ def given_data(given: Any, where: str) -> GivenData:
         array = _array(points, f"{where}: X")
         arrays[GRAMS if array.ndim == 3 else X] = array
     for name, values in parts.items():
-        texts = name in (*OF_SPLITS, NAMES)
-        arrays[name] = _texts(values, f"{where}: {name}") if texts else _array(values, where)
-    return GivenData(arrays)
+        if name not in (*OF_SPLITS, FEATURE_NAMES):
+            arrays[name] = _array(values, where)
+            continue
+        if any(np.ndim(value) for value in values):
+            found = f"{_described(values)} of lists"
+            raise DataError(f"{where}: {name}", found, "one value a row")
+        import pandas as pd
+
+        texts = ["" if pd.isna(value) else _text(value) for value in values]
+        arrays[name] = np.array(texts, dtype=np.str_)
+    return InputData(arrays)
 
 
-def _parts(given: Any, where: str) -> dict[str, Any]:
+def _parts(data: Any, where: str) -> dict[str, Any]:
     """Return the parts of a data set by name, y and x or grams among them."""
-    if isinstance(given, tuple) and len(given) in (2, 3):
-        return dict(zip((X, Y, "groups"), given, strict=False))
-    if not isinstance(given, Mapping):
-        raise DataError(where, f"{_described(given)}", EXPECTED)
-    parts = {X if key == "X" else key: value for key, value in given.items() if value is not None}
+    if isinstance(data, tuple) and len(data) in (2, 3):
+        return dict(zip((X, Y, "groups"), data, strict=False))
+    if not isinstance(data, Mapping):
+        raise DataError(where, f"{_described(data)}", EXPECTED)
+    parts = {X if key == "X" else key: value for key, value in data.items() if value is not None}
     for key in parts:
         if key not in KEYS:
             hint = nearest(str(key), KEYS)
@@ -261,58 +272,50 @@ def _with_labels(
 
 def _table(frame: pd.DataFrame, where: str) -> dict[str, npt.NDArray[Any]]:
     """Return the columns of a frame as arrays of numbers, or of texts and where they miss."""
+    from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
+
     names = [str(name).strip() for name in frame.columns]
     arrays: dict[str, npt.NDArray[Any]] = {COLUMNS: np.array(names, dtype=np.str_)}
     for place in range(frame.shape[1]):
-        values, missing = _column(frame.iloc[:, place], where)
-        arrays[f"column {place}"] = values
-        if missing is not None:
-            arrays[f"missing {place}"] = missing
+        column, key = frame.iloc[:, place], f"column {place}"
+        missing, kind = column.isna().to_numpy(), column.dtype
+        if is_bool_dtype(kind) and not missing.any():
+            arrays[key] = column.to_numpy(dtype=bool)
+        elif is_integer_dtype(kind) and not missing.any():
+            beyond = len(column) > 0 and int(column.max()) > np.iinfo(np.int64).max
+            arrays[key] = column.to_numpy(dtype=np.uint64 if beyond else np.int64)
+        elif is_numeric_dtype(kind) and not is_bool_dtype(kind):
+            arrays[key] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            values = decoded(column, where)
+            texts = ["" if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
+            arrays[key], arrays[f"missing {place}"] = np.array(texts, dtype=np.str_), missing
     return arrays
 
 
-def _column(
-    column: pd.Series[Any], where: str
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
-    """Return the values of a column; of texts also where they are missing."""
-    from pandas.api.types import is_bool_dtype, is_integer_dtype, is_numeric_dtype
-
-    missing = column.isna().to_numpy()
-    if is_bool_dtype(column.dtype) and not missing.any():
-        return column.to_numpy(dtype=bool), None
-    if is_numeric_dtype(column.dtype) and not is_bool_dtype(column.dtype):
-        if is_integer_dtype(column.dtype) and not missing.any():
-            beyond = len(column) > 0 and int(column.max()) > np.iinfo(np.int64).max
-            return column.to_numpy(dtype=np.uint64 if beyond else np.int64), None
-        return column.to_numpy(dtype=np.float64, na_value=np.nan), None
-    values = decoded(column, where)
-    texts = ["" if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
-    return np.array(texts, dtype=np.str_), missing
-
-
-def _labels(given: Any, where: str) -> npt.NDArray[Any]:
+def _labels(labels: Any, where: str) -> npt.NDArray[Any]:
     """Return labels as numbers, bools or texts, (n,)."""
     import pandas as pd
 
-    if isinstance(given, pd.Series):
-        return frame_labels(given, where)
+    if isinstance(labels, pd.Series):
+        return frame_labels(labels, where)
     try:
-        array = np.asarray(given)
+        array = np.asarray(labels)
     except ValueError as error:
-        raise DataError(where, f"{_described(given)}: {error}", "one label a point") from None
+        raise DataError(where, f"{_described(labels)}: {error}", "one label a point") from None
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise DataError(where, f"{_described(given)} of shape {array.shape}", "one dimension")
+        raise DataError(where, f"{_described(labels)} of shape {array.shape}", "one dimension")
     return frame_labels(pd.Series(array), where)
 
 
-def _array(given: Any, where: str) -> npt.NDArray[Any]:
+def _array(values: Any, where: str) -> npt.NDArray[Any]:
     """Return numbers as an array."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
     except ValueError as error:
-        raise DataError(where, f"{_described(given)}: {error}", "an array") from None
+        raise DataError(where, f"{_described(values)}: {error}", "an array") from None
     if array.dtype.kind != "O":
         return array
     try:
@@ -320,17 +323,6 @@ def _array(given: Any, where: str) -> npt.NDArray[Any]:
     except (TypeError, ValueError) as error:
         found = f"values that are no numbers ({error})"
         raise DataError(where, found, "numbers", "Give texts in a DataFrame") from None
-
-
-def _texts(given: Sequence[Any], where: str) -> npt.NDArray[np.str_]:
-    """Return names, groups or times, one a row, as texts, ``""`` where missing."""
-    import pandas as pd
-
-    values = list(given)
-    if any(np.ndim(value) for value in values):
-        raise DataError(where, f"{_described(given)} of lists", "one value a row")
-    texts = ["" if pd.isna(value) else _text(value) for value in values]
-    return np.array(texts, dtype=np.str_)
 
 
 def _text(value: Any) -> str:
@@ -343,9 +335,9 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _is_frame(given: Any) -> bool:
-    return hasattr(given, "columns") and hasattr(given, "iloc")
+def _is_frame(data: Any) -> bool:
+    return hasattr(data, "columns") and hasattr(data, "iloc")
 
 
-def _described(given: Any) -> str:
-    return f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+def _described(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}".removeprefix("builtins.")
