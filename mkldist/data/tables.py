@@ -304,8 +304,8 @@ class TableProblems:
         slips = [name for name in others if 2 * len(self._wrong[name][1]) < n_rows]
         hints = [DECIMALS] if commas else []
         if self.hint:
-            dates = any(is_date_text(samples[name]) for name in others)
-            return hints + [DATES] * dates + [self.hint] * bool(others)
+            dates = [name for name in others if is_date_text(samples[name])]
+            return hints + [DATES] * bool(dates) + [self.hint] * (len(dates) < len(others))
         dated = [name for name in others if name not in slips and is_date_text(samples[name])]
         words = [name for name in others if name not in slips and name not in dated]
         if words:
