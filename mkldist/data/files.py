@@ -13,7 +13,7 @@ from mkldist.data.checks import dense_features
 from mkldist.data.dataset import RawData
 from mkldist.data.inputs import SUFFIX, read_inputs
 from mkldist.data.npz_files import NamedArrays, arrays_data
-from mkldist.data.opening import exists
+from mkldist.data.opening import check_file, exists
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import ColumnChoice, Table, table_data
 from mkldist.data.zarr_files import is_zarr
@@ -47,6 +47,8 @@ def open_source(path: Path, where: str) -> Iterator[Source]:
     """Open a data file by the format of its extension; mistakes in it are named by `where`."""
     extension = ".zarr" if is_zarr(path) else extension_of(path.name)
     if not extension:
+        if not exists(path):
+            check_file(path, where)
         is_folder = exists(path) and path.is_dir()
         raise DataError(
             where,
