@@ -88,8 +88,9 @@ def align(problem: Problem, params: AlignParams) -> Steps:
     M, Hy = problem.n_kernels, _centred_labels(problem)
     found: list[float] = []  # rho of the first kernels: of all, unless the time limit comes first
     while len(found) < M and not (found and problem.clock.past(params.time_limit)):
-        grams = yield from gram_operators(np.arange(len(found), min(len(found) + CHUNK, M)))
-        found += [_alignment(K, Hy) for K in grams]
+        some = np.arange(len(found), min(len(found) + CHUNK, M))
+        # Without a name the matrices are free before the next ones come.
+        found += [_alignment(K, Hy) for K in (yield from gram_operators(some))]
     rho = np.zeros(M)
     rho[: len(found)] = np.maximum(found, 0.0)
     d = _on_simplex(rho)

@@ -329,6 +329,8 @@ def _record(head: Mapping[str, Any], arrays: Arrays) -> RunRecord:
 
 def names_in(joined: str) -> list[str]:
     """Return the names of the numbers of a head, which stand there as one text."""
+    if not isinstance(joined, str):  # a file may hold anything
+        raise TypeError(f"found {type(joined).__name__}; expected a text of names")
     return joined.split(_JOIN) if joined else []
 
 
@@ -376,9 +378,9 @@ def _frames(
             return
         found = header.head(file.read(header.head_bytes))
         head = found[0] if found else {}
-        kind = head.get("kind")
-        if kind == _RUN and isinstance(head.get("id"), str) and head.get("state") in _STATES:
-            yield _Frame(at, header, _RUN, _STATES[head["state"]]), head
+        kind, run_id, state = (head.get(name) for name in ("kind", "id", "state"))
+        if kind == _RUN and isinstance(run_id, str) and isinstance(state, str) and state in _STATES:
+            yield _Frame(at, header, _RUN, _STATES[state]), head
         elif kind == _REMOVED and isinstance(head.get("ids"), list):
             yield _Frame(at, header, _REMOVED), head
         else:
