@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 import numpy.typing as npt
@@ -295,15 +294,16 @@ def identical_lines(
         return ()
     import pandas as pd
 
-    keys: list[bytes] = []
+    keys = np.empty(len(x), dtype=np.uint64)
     for rows in row_blocks(len(x), 2 * x.itemsize * x.shape[1]):
         block = x[rows] + 0.0  # -0.0 becomes 0.0
         block[np.isnan(block)] = np.nan
-        words = [b""] * len(block)
+        frame = pd.DataFrame(block)
         if texts is not None:
-            words = ["\0".join(row).encode() for row in texts.values[rows].tolist()]
-        keys += [blake2b(row.tobytes() + w).digest() for row, w in zip(block, words, strict=True)]
+            frame = pd.concat([frame, pd.DataFrame(texts.values[rows])], axis=1, ignore_index=True)
+        keys[rows] = pd.util.hash_pandas_object(frame, index=False)
     table = pd.DataFrame({"key": keys, "group": np.arange(len(x)) if groups is None else groups})
+    table = table[table.duplicated("key", keep=False)]
     table = table[table.groupby("key")["group"].transform("nunique") > 1]
     if table.empty:
         return ()

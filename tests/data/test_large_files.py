@@ -87,9 +87,9 @@ def test_features_are_in_memory_once(tmp_path: Path, write: Callable[[Path], Non
         assert dataset.x.shape == (N, D)
         folds = SplitsSpec(kind="kfold", folds=FOLDS)
         splits, peak = peak_of(partial(make_splits, folds, dataset, 0))
-        # Indices, not copies: of every fold, and of what it is drawn with.
+        # Indices, not copies: of every fold, and of what scikit-learn draws it with.
         assert sum(split.train.nbytes + split.test.nbytes for split in splits) == 8 * FOLDS * N
-        assert peak < 8 * N * (FOLDS + 6)
+        assert peak < FEATURES
         _, peak = peak_of(partial(save_snapshot, tmp_path / "snapshot", dataset, splits))
         assert peak < 8 * N * (FOLDS + 4)  # the indices of all folds as one array, no feature
         expected = dataset.x[splits[0].train].mean(axis=0), dataset.x[splits[0].train].std(axis=0)
