@@ -26,7 +26,10 @@ gc.disable()  # while thousands of tests are collected, which all stay
 
 # No test may fail because a machine is slow.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("any")
+settings.register_profile(
+    "thorough", deadline=None, max_examples=1000, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any")  # --hypothesis-profile thorough draws more
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

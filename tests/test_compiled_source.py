@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import mkldist
+
+pytestmark = pytest.mark.slow
 
 ARRAYS = ("empty", "zeros", "ones", "full", "array", "arange", "copy", "empty_like", "zeros_like")
 DEAR = ("solve", "inv", "norm", "eigh", "cholesky", "dot", "sort", "argsort", "sum")

@@ -84,6 +84,7 @@ def test_what_was_found_is_seen_in_literals_choices_and_variables():
     assert said_by(source) == ["found one", "two ", "found "]
 
 
+@pytest.mark.slow
 def test_no_caller_says_found_or_begins_a_sentence_of_its_own():
     """The message adds the word; what follows must be a noun phrase, which has no such opening."""
     openings = ("found", "expected", "cannot", "is ", "are ", "has ", "not ", "missing", "unknown ")

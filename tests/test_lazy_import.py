@@ -69,20 +69,24 @@ def test_importing_the_package_imports_nothing_heavy():
     assert not modules_after("import mkldist") & (HEAVY | LIGHT)
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy():
     assert not modules_of("--help") & HEAVY
     assert not modules_of("scale", "--help") & HEAVY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listed", quick(["kernels", "methods", "sweeps", "datasets"]))
 def test_lists_import_nothing_heavy(listed):
     assert not modules_of("list", listed) & (HEAVY | {"rich"})
 
 
+@pytest.mark.slow
 def test_a_plan_imports_only_what_reads_data(finished):
     assert modules_of("plan", "small.toml", cwd=finished) & HEAVY <= OF_DATA
 
 
+@pytest.mark.slow
 def test_a_finished_sweep_imports_only_what_reads_data(finished):
     loaded = modules_of("sweep", "small.toml", cwd=finished)
     assert loaded & (HEAVY | {"mkldist.fit.engine", "mkldist.run.warm_up"}) <= OF_DATA
@@ -126,6 +130,7 @@ def test_exports_are_found_by_name():
         mkldist.nothing_of_this_name  # noqa: B018, the access is what is tested
 
 
+@pytest.mark.slow
 def test_estimators_import_neither_banks_nor_models_nor_readers_of_data_before_a_fit():
     loaded = modules_after("import mkldist; mkldist.MKLClassifier")
     own = {name for name in loaded if name.split(".")[0] == "mkldist"}

@@ -11,6 +11,8 @@ import pytest
 
 import mkldist
 
+pytestmark = pytest.mark.slow
+
 # Workers are processes that Python starts anew, and so they hide the modules too.
 HIDDEN = """
 import multiprocessing, os, pathlib, signal, socket, sys
@@ -79,7 +81,6 @@ def test_solve_and_estimators_need_nothing_of_linux(tmp_path):
     runs(LIBRARY, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("execution", "workers"),
     [("shared", []), ("shared", ["--workers", "2"]), ("isolated", ["--workers", "1"])],

@@ -120,6 +120,7 @@ def private_arguments(call: ast.Call, own: set[str]) -> Iterator[str]:
             yield ast.unparse(call)
 
 
+@pytest.mark.slow
 def test_no_file_uses_a_private_interface_of_others():
     trees = {path: ast.parse(path.read_text()) for path in sorted(ROOT.rglob("*.py"))}
     own = {name for tree in trees.values() for name in own_names(tree) if is_private(name)}
@@ -131,6 +132,7 @@ def test_no_file_uses_a_private_interface_of_others():
     assert "\n".join(found) == ""
 
 
+@pytest.mark.slow
 def test_no_class_overrides_a_private_method_of_a_base_of_others():
     found = []
     for path in sorted(ROOT.rglob("*.py")):

@@ -43,6 +43,7 @@ def test_a_sweep_file_is_right_and_says_what_it_is(file):
         assert set(grids) == {method.key for method in spec.methods}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_sweep_file_can_be_planned(file, data_dir):
     folders = [data_dir] if data_dir else []
@@ -143,6 +144,7 @@ def test_views_of_several_sources_tell_more_than_one_table(tmp_path):
             assert (node.gap <= 0.001).all(), node.name
 
 
+@pytest.mark.slow
 def test_the_patients_are_those_that_the_script_draws(tmp_path):
     folder = FOLDER / "patients"
     runpy.run_path(str(folder / "make_data.py"))["main"](tmp_path)

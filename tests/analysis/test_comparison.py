@@ -164,6 +164,7 @@ def folders(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_methods_of_two_sweeps_are_compared_bank_by_bank(folders):
     found = analysis.compare_sweeps(str(folders / "one"), folders / "two")
     assert [(pair.first, pair.second) for pair in found.pairs] == [

@@ -222,6 +222,7 @@ def sides(results):
     return found
 
 
+@pytest.mark.slow
 def test_decisions_are_those_of_the_records(results):
     found = decisions_of(sides(results)["uniform"])
     records = recorded(results)
@@ -231,6 +232,7 @@ def test_decisions_are_those_of_the_records(results):
         np.testing.assert_array_equal(one.positive, table()["two"][record.test_rows] == "well")
 
 
+@pytest.mark.slow
 def test_curves_of_one_split_are_those_of_scikit_learn(results):
     one = decisions_of(sides(results)["uniform"])[:1]
     rate, hits, _ = roc_curve(one[0].positive, one[0].values)
@@ -280,6 +282,7 @@ def test_the_other_class_has_the_mirrored_curve(results):
     np.testing.assert_array_equal(ill.values, -well.values)
 
 
+@pytest.mark.slow
 def test_a_class_of_several_is_against_the_rest(tmp_path):
     results = swept(tmp_path, entry("uniform", C=10.0), "three")
     side = sides(results)["uniform"]

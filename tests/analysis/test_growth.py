@@ -52,6 +52,7 @@ def test_the_build_counts_once_a_split_and_not_once_a_run():
     assert row["settings"] == len(SETTINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("over", "at"), [("n_kernels", 0), ("n_train", 1)])
 def test_the_exponents_of_exact_laws_are_found_at_every_value_of_the_other_size(over, at):
     fits = scaling_fits(study(**BOTH), over)
@@ -92,6 +93,7 @@ def test_a_fit_agrees_with_the_formula_of_a_regression_line_and_its_interval():
     assert row["at_largest"] == pytest.approx(np.mean(nodes[-1]["seconds"]))
 
 
+@pytest.mark.slow
 def test_failed_and_waiting_runs_do_not_shift_the_times_of_the_others():
     tree = study()
     largest = tree["ring/gaussians-3000/silp"]
@@ -134,6 +136,7 @@ def test_a_size_of_which_no_run_is_complete_yet_has_counts_and_no_times():
     assert (scaling_fits(tree)["largest"] == 1000).all()
 
 
+@pytest.mark.slow
 def test_runs_that_stopped_early_count_and_are_counted():
     tree = study()
     tree["ring/gaussians-1000/level"]["stop_reason"][:, 0] = "time_limit"
@@ -144,6 +147,7 @@ def test_runs_that_stopped_early_count_and_are_counted():
     assert fits.loc[("silp", "run"), "early"] == 0
 
 
+@pytest.mark.slow
 def test_a_c_that_follows_from_the_split_is_no_setting():
     """As of methods with ``C = { from = ... }``, beside a method that has C itself."""
 

@@ -33,6 +33,7 @@ def facts(tmp_path_factory):
     return made_up(tmp_path_factory.mktemp("sweep"), damaged=False, datasets=("a", "b", "c"))
 
 
+@pytest.mark.slow
 def test_each_method_is_compared_at_its_setting_of_least_mean_loss(facts):
     found = compared_losses(facts.tree)
     assert [compared.dataset for compared in found] == ["a", "b", "c"]

@@ -57,6 +57,7 @@ def test_the_correction_of_ten_folds_is_that_of_the_paper():
     assert plain / corrected == pytest.approx(math.sqrt((1 / 10 + 1 / 9) * 10))
 
 
+@pytest.mark.slow
 def test_corrected_tests_keep_their_level_where_naive_ones_do_not():
     # Means of a fresh sample, on random halves of 40 points: the true difference is zero.
     rng = np.random.default_rng(2)
@@ -326,6 +327,7 @@ REPEATED = np.repeat(np.geomspace(100.0, 10_000.0, N_SIZES), N_REPEATS)
 SPLITS = np.tile(np.arange(N_REPEATS), N_SIZES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of_size", "of_split", "of_value"),
     quick([(0.1, 0.1, 0.1), (0.3, 0.0, 0.02), (0.0, 0.2, 0.001)]),

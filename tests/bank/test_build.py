@@ -70,6 +70,7 @@ def several_blocks(monkeypatch):
     monkeypatch.setattr(bank_store, "KERNELS_PER_CHUNK", 5)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     n=st.integers(1, 33),
@@ -99,6 +100,7 @@ def test_padding_is_zero():
     assert np.all(entries[:, kept] != 0.0)
 
 
+@pytest.mark.slow
 def test_single_precision_is_rounded_from_double():
     points, layout = np.random.default_rng(0).normal(size=(20, 3)), TileLayout(20, 7)
     source = FeatureSource(points, kernels_on(3))
@@ -139,6 +141,7 @@ def test_only_missing_blocks_are_computed(tmp_path, monkeypatch):
     assert build_blocks(source, store, store.blocks).blocks == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize(("n_points", "tile"), [(1, 1), (23, 5), (30, 30), (64, 8)])
 def test_compiled_tiles_are_those_of_the_definition(n_points, tile, cosine):
@@ -155,6 +158,7 @@ def test_compiled_tiles_are_those_of_the_definition(n_points, tile, cosine):
         assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize(
     ("n_points", "tile", "shift"),
@@ -174,6 +178,7 @@ def test_many_features_are_multiplied_by_the_blas(n_points, tile, shift, cosine)
         assert (np.diag(gram)[np.diag(plain[m]) == 1.0] == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "degree"), [("float32", 15), ("float64", 150)])
 def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
     spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, degree]}])

@@ -303,6 +303,7 @@ def test_nobody_removes_the_banks_of_a_user_who_tries_to_be_alone(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     script = f"""
 import os, signal

@@ -43,6 +43,7 @@ def by_hand(normalisations, weights, coefficients, bias):
     return np.einsum("m,mti,mik->tk", weights, cross, coefficients) + bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(0, 1), (0, 8 * N * 4), (0, 2**20), (8 * N * T, 2**20)])
 @pytest.mark.parametrize("normalisations", [(), ("trace",), ("centre",), ("centre", "trace")])
 @pytest.mark.parametrize("own", [False, True], ids=["shared", "own"])

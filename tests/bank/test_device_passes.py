@@ -49,6 +49,7 @@ def library(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("points", [POINTS, GAPS], ids=["complete", "gaps"])
 @pytest.mark.parametrize("cosine", quick([True, False]))
 def test_every_request_has_the_answer_of_the_loops(library, points, cosine):
@@ -120,6 +121,7 @@ def test_values_that_are_not_finite_name_their_kernel(library):
         answer(RecomputedBank(source, 0), [Quadratic(VECTORS)])
 
 
+@pytest.mark.slow
 def test_factors_are_multiplied_on_the_device(library):
     source = FeatureSource(POINTS, kernels_of(4))
     plain, own = (
@@ -141,6 +143,7 @@ def test_factors_are_multiplied_on_the_device(library):
     assert K.products is own.factors.products
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", quick(["factors", "recompute"]))
 @pytest.mark.parametrize("method", quick(["level", "spicymkl", "primalmkl", "alignf"]))
 def test_solutions_and_certificates_are_those_of_the_loops(library, backend, method):

@@ -121,6 +121,7 @@ class TestFactorsInAFile(TestFactorBank):
         assert bank.cache.n_written > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", quick([True, False]))
 def test_factors_of_every_source_are_those_of_its_kernels(cosine):
     few = POINTS.copy()

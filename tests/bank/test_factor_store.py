@@ -127,6 +127,7 @@ def test_damaged_pieces_are_dropped_and_built_again(built):
     assert build_factors(SOURCE, built, 0, built.missing()).blocks == 1
 
 
+@pytest.mark.slow
 def test_pieces_that_take_each_others_places_are_damaged(built, tmp_path):
     other = FactorStore.create(tmp_path, "other", SHAPE)
     build_factors(SOURCE, other, 0, other.missing())

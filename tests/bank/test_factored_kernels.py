@@ -261,6 +261,7 @@ MANY_VECTORS[::3] = 0.0
 EVERY = np.arange(3)
 
 
+@pytest.mark.slow
 def test_estimates_lie_around_what_is_lacking():
     exact = KERNELS.lacking(EVERY, MANY_VECTORS)
     draws = [sampled_forms(KERNELS, EVERY, MANY_VECTORS, 60, seed) for seed in range(40)]
@@ -318,6 +319,7 @@ def test_rows_are_those_of_the_sum_and_only_what_counts_is_computed(values, thre
     assert some.bytes_computed == 8 * 2 * 30 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_kernels_on_features_go_through_loops(threads):
     points = RNG.normal(size=(40, 2))

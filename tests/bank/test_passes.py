@@ -78,6 +78,7 @@ def test_products_with_one_column_are_those_of_numpy(dtype, lines, first, size):
     assert_array_equal(found, alone)
 
 
+@pytest.mark.slow
 def test_products_are_added():
     sums = np.ones((9, 2))
     add_dots(VALUES, np.arange(9), RIGHT[:2], sums)
@@ -157,6 +158,7 @@ def packed(layout: TileLayout, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     return grams, layout.pack(grams.astype(dtype))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [*LAYOUTS, SLABS], ids=str)
 @every_case
 @every_dtype

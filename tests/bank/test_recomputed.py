@@ -228,6 +228,7 @@ def values(of):
     return of.counter.bytes_computed // 8
 
 
+@pytest.mark.slow
 def test_operators_are_the_sums_of_matrices():
     K, total = operator(bank()), np.tensordot(WEIGHTS, GRAMS, axes=1)
     assert_allclose(K.diagonal, np.diagonal(total))
@@ -238,6 +239,7 @@ def test_operators_are_the_sums_of_matrices():
     assert_allclose(named @ Y, (2.0 * GRAMS[4] + 0.5 * GRAMS[1]) @ Y, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_next_product_costs_what_has_changed():
     of = bank()
     vector = RNG.normal(size=N)
@@ -280,6 +282,7 @@ def test_vectors_may_change_after_their_products():
     assert_allclose(K @ (first + step), total @ (first + step), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_products_are_those_of_matrices_though_vectors_change_in_place(seed):
     rng, of = np.random.default_rng(seed), bank()
@@ -296,6 +299,7 @@ def test_products_are_those_of_matrices_though_vectors_change_in_place(seed):
         assert_allclose(operator(of, weights) @ vector, total @ vector, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_forms_of_a_known_product_cost_nothing():
     of, vector = bank(), RNG.normal(size=N)
     operator(of) @ vector
@@ -323,6 +327,7 @@ def test_other_requests_are_answered_as_of_any_bank():
     assert_allclose(matrix, np.tensordot(WEIGHTS, GRAMS, axes=1), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_machines_on_operators_are_those_on_matrices(C):
     of = bank()
@@ -401,6 +406,7 @@ OF_DEVICES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEVICES)
 @pytest.mark.parametrize("case", OF_DEVICES)
 def test_products_on_a_device_are_those_with_matrices(name, case, monkeypatch):

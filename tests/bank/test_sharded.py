@@ -108,6 +108,7 @@ def all_requests(n: int, m: int) -> list[Request]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_shards", quick([1, 3, 2, 7], 2))
 @pytest.mark.parametrize(("dtype", "m", "n"), [("float64", 61, 40), ("float32", 57, 150)])
 def test_all_answers_are_those_of_one_memory_to_the_bit(dtype, m, n, n_shards):

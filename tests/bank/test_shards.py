@@ -16,6 +16,7 @@ from mkldist.errors import GramError
 from tests.bank.bank_suite import random_grams
 
 
+@pytest.mark.slow
 @given(
     n_kernels=st.integers(1, 20_000),
     n_points=st.integers(2, 20_000),

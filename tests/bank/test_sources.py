@@ -13,6 +13,7 @@ from mkldist.spec.banks import BankSpec
 from tests.kernel_functions.test_bases import sparse_kernels, sparse_points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("n_points", [7, FEW_POINTS + 5])
 def test_tiles_and_diagonals_are_those_of_dense_points(n_points, cosine):

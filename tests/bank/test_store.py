@@ -113,6 +113,7 @@ def test_a_flipped_bit_is_found_named_and_repaired(built, data):
     assert_sound(built)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 100, -1, -4, "longer", "gone", "folder"])
 @pytest.mark.parametrize("remote", [False, True])
 def test_a_chunk_cut_short_is_found_and_repaired(tmp_path, size, remote):
@@ -137,6 +138,7 @@ def test_a_chunk_cut_short_is_found_and_repaired(tmp_path, size, remote):
     store.delete()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remote", [False, True])
 def test_blocks_that_take_each_others_places_are_damaged(tmp_path, monkeypatch, remote):
     """Every two files of a kind, within a bank and between banks of one shape."""
@@ -251,6 +253,7 @@ def test_times_are_summed_once_all_blocks_have_one(tmp_path):
     assert store.build_time().seconds == pytest.approx(found.seconds - 10.0, abs=1.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     n_kernels=st.integers(1, 5000),

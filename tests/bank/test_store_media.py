@@ -69,6 +69,7 @@ def can_mount():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_mount(), reason="needs user namespaces to mount a small file system")
 def test_a_disk_that_really_fills_up_and_turns_read_only(tmp_path):
     command = ["unshare", "-rm", sys.executable, str(SCRIPT), "starve", str(tmp_path)]
@@ -258,6 +259,7 @@ def test_a_foreign_group_is_no_bank(built, document):
 MORE_STEPS = (("half", 3), ("half", 8), ("half", 12), ("rename", 3), ("rename", 10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "count"),
     [("half", 1), ("half", 4), ("half", 9), ("half", 14), ("half", 15), ("rename", 2),

@@ -116,6 +116,7 @@ def test_counts_by_hand_are_those_of_scikit_learn():
     assert_array_equal(values, of_sklearn(RNA, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("rows", [None, np.array([9, 2, 28, 4, 5, 11])])
 def test_a_bank_mixes_kernels_of_numbers_of_texts_and_matrices(cosine, rows):

@@ -87,6 +87,7 @@ def bank(grams: np.ndarray) -> MemoryBank:
     return MemoryBank.from_grams(grams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "budget", [None, MemoryBudget(2**20), MemoryBudget(1)], ids=["bank", "kept", "one kept"]
 )

@@ -55,6 +55,7 @@ def finished(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_finished_sweep_computes_nothing_and_says_so(finished):
     before = (finished / "results/tiny/records.journal").stat().st_mtime_ns
     done = run(finished, "sweep", "tiny.toml")
@@ -87,6 +88,7 @@ def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
     assert "Nothing to do" in run(finished, "sweep", given).stdout
 
 
+@pytest.mark.slow
 def test_plan_counts_what_is_recorded_and_what_is_not_planned(finished):
     done = run_here(finished, "plan", "tiny", "--set", "methods.level.C=[1, 30]")
     counts = "recorded:  4 of 6 runs in results/tiny, and 2 that are not in this plan"
@@ -206,6 +208,7 @@ def test_lists(tmp_path, what, words):
         assert word in done.stdout
 
 
+@pytest.mark.slow
 def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     from mkldist.methods.registry import METHODS
 
@@ -349,6 +352,7 @@ def test_mistakes_exit_with_2_one_message_and_no_output_folder(
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.toml"]
 
 
+@pytest.mark.slow
 def test_help_names_every_command(tmp_path):
     done = run(tmp_path, "--help")
     for command in COMMANDS:
@@ -398,6 +402,7 @@ def test_names_are_offered_and_paths_left_to_the_shell(folder, monkeypatch, word
     assert run_here(folder).stdout.split() == offered
 
 
+@pytest.mark.slow
 def test_a_shell_is_answered_by_another_process(folder, monkeypatch):
     ask(monkeypatch, "mkldist sweep mine")
     assert run(folder).stdout.split() == ["plain,mine.toml"]

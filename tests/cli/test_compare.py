@@ -170,6 +170,7 @@ def compared(folder: Path, *words: str) -> list[tuple[str, str]]:
     return [(pair["first"], pair["second"]) for pair in json.loads(done.stdout)["pairs"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "pairs"),
     [
@@ -187,6 +188,7 @@ def test_banks_are_crossed_only_where_methods_name_them(banks, words, pairs):
     assert compared(banks, *words) == pairs
 
 
+@pytest.mark.slow
 def test_rows_are_told_apart_and_numbers_have_their_intervals(banks):
     done = CliRunner().invoke(command, [str(banks / "two"), "level", "uniform"])
     text = " ".join(done.stdout.split())

@@ -189,6 +189,7 @@ def test_a_family_written_out_has_the_same_kernels(name):
     assert one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_example_of_a_kernel_function_is_a_bank(name):
     example = shown(name).split("\n\n")[1]
@@ -205,6 +206,7 @@ def test_a_method_is_shown_in_full():
     assert "time_limit = inf" in text
 
 
+@pytest.mark.slow
 def test_a_data_set_is_shown_with_its_classes_and_features(tmp_path):
     (tmp_path / "mine.csv").write_text("a,b,class\n1,2,yes\n3,4,no\n5,7,yes\n2,9,no\n")
     text = shown("mine", "--data-dir", str(tmp_path))

@@ -35,6 +35,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_model_predicts_the_rows_of_a_file(folder):
     done = run_here(folder, "predict", "mine.model", "new.csv", "-o", "out.csv")
     found = pd.read_csv(folder / "out.csv")
@@ -46,6 +47,7 @@ def test_a_model_predicts_the_rows_of_a_file(folder):
     np.testing.assert_array_equal(found["decision"], model.decision_function(rows()))
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_has_probabilities_and_is_scored_and_explained(folder):
     words = ("--method", "level", "--calibrate", "-o", "calibrated.model")
     done = run_here(folder, "fit", "results", *words)
@@ -166,6 +168,7 @@ def test_commands_are_described():
     assert "Predict the rows" in predict.get_short_help_str(200)
 
 
+@pytest.mark.slow
 def test_predicting_a_table_imports_no_more_than_pandas(folder):
     words = ("predict", "mine.model", "new.csv", "-o", "light.csv")
     heavy = modules_of(*words, cwd=folder) & (HEAVY | {"rich"})

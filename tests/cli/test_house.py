@@ -109,6 +109,7 @@ def _results(tmp_path, monkeypatch):
     mkldist.sweep(WORDS, output="results/moons", progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_results")
 def test_equal_results_end_well(tmp_path):
     done = run("moons", "--quiet", "-o", "again")

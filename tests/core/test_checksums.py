@@ -36,6 +36,7 @@ DOCUMENT = {"name": "größe", "n": 3, "of": {"checksum": "crc32c:12345678"}, "l
 VALUES = st.none() | st.integers() | st.text(max_size=9) | st.lists(st.booleans(), max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.dictionaries(st.text(max_size=9), VALUES, max_size=4))
 def test_a_document_comes_back(document):

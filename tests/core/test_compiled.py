@@ -170,6 +170,7 @@ def file(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_numba_is_imported_by_the_first_call(file):
     script = """
 import sys, doubling, mkldist.core.compiled
@@ -225,6 +226,7 @@ def test_machine_code_is_kept_on_disk(file, tmp_path):
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [60.0, 0.0])
 def test_processes_that_compile_at_once_compile_each_function_once(file, tmp_path, seconds):
     """One that does not wait for the lock compiles for itself."""
@@ -322,6 +324,7 @@ print([f"{name}.{key}" for name, module in list(sys.modules.items()) if name.sta
     assert len(ast.literal_eval(used)) - len(ast.literal_eval(left)) >= 6
 
 
+@pytest.mark.slow
 def test_numbas_switch_has_python_run_all_functions(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     done = subprocess.run(

@@ -131,6 +131,7 @@ def test_libraries_that_are_loaded_under_the_limit_have_it_and_lose_it_with_the_
     assert threads == {"of numpy": 4, "of scipy": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 200])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_factor_exists_where_the_smallest_eigenvalue_is_positive(n, order):
@@ -175,6 +176,7 @@ print(*(pool["num_threads"] for pool in pools))
 """
 
 
+@pytest.mark.slow
 def test_the_library_that_the_first_factorisation_loads_has_the_limit_of_the_others():
     """On one processor it has one thread in any case."""
     run = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)

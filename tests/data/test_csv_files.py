@@ -68,6 +68,7 @@ def test_column_numbers_of_pandas_are_names(tmp_path: Path) -> None:
     assert read(tmp_path, "0,1,2,label\n5,6,7,a\n").feature_names == ("0", "1", "2")
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(

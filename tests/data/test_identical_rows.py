@@ -1,6 +1,7 @@
 """Rows of equal features, against comparing all pairs."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,6 +12,7 @@ from mkldist.data.validate import identical_lines
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 2.5, np.nan])
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(arrays(np.float64, st.tuples(st.integers(0, 12), st.integers(1, 3)), elements=VALUES))
 def test_all_rows_that_have_an_equal_are_counted(x):

@@ -102,6 +102,7 @@ def test_none_passes_features_on() -> None:
     assert scaled(spec(scale="none"), X, SPLIT) is X
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(arrays(np.float64, (8, 2), elements=st.floats(-1e6, 1e6).map(lambda v: round(v, 3))))
 def test_every_finite_table_stays_finite(x: np.ndarray) -> None:

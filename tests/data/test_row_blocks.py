@@ -25,6 +25,7 @@ def ascending(places: set[int]) -> np.ndarray:
     return np.array(sorted(places), dtype=np.intp)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_rows_and_columns_are_moved_without_a_copy(data: st.DataObject) -> None:
     n, d = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 5))

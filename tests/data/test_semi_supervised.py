@@ -42,6 +42,7 @@ AMOUNTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.lists(st.integers(12, 30), min_size=2, max_size=4),

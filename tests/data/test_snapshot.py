@@ -180,6 +180,7 @@ def test_a_read_that_fails_is_not_called_damage(
         load_snapshot(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mmap", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dataset", quick([DATASET, GRAMS, GAPS], 2))
 def test_a_flipped_bit_anywhere_is_found_and_mended(

@@ -88,6 +88,7 @@ def test_holdouts_partition_the_points_or_say_why_not(
     assert [s.fingerprint for s in splits] == [s.fingerprint for s in made(data, seed, **spec)]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(SIZES, SIZES, st.integers(0, 2**40), st.integers(2, 8), st.booleans(), st.integers(1, 3))
 def test_folds_cover_every_point_once(

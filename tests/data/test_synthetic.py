@@ -35,6 +35,7 @@ def test_drawn_from_the_seed_alone(name: str) -> None:
     assert name in found.origin
 
 
+@pytest.mark.slow
 def test_ringnorm_has_breimans_moments() -> None:
     x, labels, _ = draw("ringnorm", n=MANY)
     wide, narrow = x[labels == 1], x[labels == 2]
@@ -64,6 +65,7 @@ def test_waveform_mixes_two_of_three_triangles() -> None:
         np.testing.assert_allclose(points.var(axis=0), expected, rtol=0.06)
 
 
+@pytest.mark.slow
 def test_moons_are_those_of_scikit_learn() -> None:
     x, labels, _ = draw("two_moons", n=2000, noise=0)
     moons, which = make_moons(4000, noise=0)

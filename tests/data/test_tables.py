@@ -126,6 +126,7 @@ def test_names_that_are_missing_or_twice() -> None:
         check_names(["a b label"], "t")
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["red", "blue", "Blue", "10 cm"]), min_size=5, max_size=9))
 def test_indicators_are_those_of_scikit_learn(texts: list[str]) -> None:

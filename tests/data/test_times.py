@@ -11,6 +11,7 @@ from mkldist.data.labels import is_date, rows_in_order
 from tests.data.mistakes import mistake
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.datetimes(), min_size=1, max_size=9))
 def test_dates_are_in_the_order_of_time(dates: list[datetime]) -> None:

@@ -207,11 +207,13 @@ print(*counts, len(BANKS), BANKS.n_bytes)
 """
 
 
+@pytest.mark.slow
 def test_banks_go_with_the_last_estimator_copies_and_pickles_among_them():
     run = subprocess.run([sys.executable, "-c", LAST], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["1", "1", "1", "0", "0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_searches_in_threads_and_processes_give_the_same(backend):
     from joblib import parallel_config

@@ -87,6 +87,7 @@ def _later(case: Any) -> Any:
     return pytest.param(*values, marks=[*getattr(case, "marks", ()), pytest.mark.slow])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API is not set.*")
 @checks()
 def test_scikit_learn(estimator, check):
@@ -102,6 +103,7 @@ def fitted(estimator, X, y):
     return estimator.fit(X) if isinstance(estimator, OneClassMKL) else estimator.fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
 def test_a_pickle_predicts_the_same_and_leaves_the_bank_behind(estimator, wine):
     X, y = wine
@@ -113,6 +115,7 @@ def test_a_pickle_predicts_the_same_and_leaves_the_bank_behind(estimator, wine):
         assert len(data) < bank.view.bank.n_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
 def test_a_data_frame_is_known_by_its_columns(estimator, wine):
     X, y = wine
@@ -125,6 +128,7 @@ def test_a_data_frame_is_known_by_its_columns(estimator, wine):
         clone(estimator).predict(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
 def test_the_fitted_attributes_speak_of_the_solutions(estimator, wine):
     X, y = wine
@@ -140,6 +144,7 @@ def test_the_fitted_attributes_speak_of_the_solutions(estimator, wine):
     assert ("class" in table) == (len(model.solutions_) > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("by", ["kernels", "features", "views"])
 def test_contributions_add_up_to_the_decision_function(estimator, by, wine):
@@ -178,6 +183,7 @@ def test_contributions_of_features_are_named_by_the_features(wine):
         model.contributions(X, by="width")
 
 
+@pytest.mark.slow
 def test_parameters_of_the_bank_are_searched_in_a_pipeline():
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), MKLClassifier())
@@ -226,6 +232,7 @@ def test_dates_are_to_be_turned_into_numbers(date):
     assert "OneHot" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [MKLClassifier(class_weight="balanced"), MKLRegressor(), OneClassMKL()],

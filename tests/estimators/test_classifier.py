@@ -91,6 +91,7 @@ def test_labels_are_of_any_type(names, wdbc):
     np.testing.assert_array_equal(model.predict(X) == names[1], model.decision_function(X) > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [False, True])
 def test_each_of_several_classes_is_learnt_against_the_rest(shared):
     X, y = load_iris(return_X_y=True)
@@ -110,6 +111,7 @@ def test_each_of_several_classes_is_learnt_against_the_rest(shared):
     assert model.score(X, names[y]) > 0.95
 
 
+@pytest.mark.slow
 def test_the_bank_of_a_split_is_made_once_in_a_search(monkeypatch, wdbc):
     made = []
 
@@ -210,6 +212,7 @@ def test_a_path_gives_the_probabilities_of_its_best_value(wdbc):
     assert np.abs(single.predict_proba(X) - apart.predict_proba(X)).max() > 1e-4
 
 
+@pytest.mark.slow
 def test_groups_and_thresholds_are_those_of_scikit_learn(wdbc):
     X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
     groups = np.repeat(np.arange(60), 4)
@@ -338,6 +341,7 @@ def test_other_words_for_kernels_are_refused(kernels, said):
         mkldist.MKLClassifier(kernels=kernels).fit(np.eye(4), [0, 1, 0, 1])
 
 
+@pytest.mark.slow
 def test_matrices_are_read_by_a_function_of_the_numbers_of_rows(wdbc):
     """The solution, and the values at rows that were held out, are those of the matrices."""
     X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]

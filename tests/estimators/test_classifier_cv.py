@@ -46,6 +46,7 @@ def of_folds(model):
     return np.column_stack([model.cv_results_[f"split{f}_test_score"] for f in range(n)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["level", "lp_mkl", "uniform"])
 def test_scores_of_folds_are_those_of_fits_apart(method, wdbc):
     X, y = wdbc
@@ -60,12 +61,14 @@ def test_scores_of_folds_are_those_of_fits_apart(method, wdbc):
     np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("Cs", "nearest"), [([0.1, 3.0, 0.5, 2.5], 0.5), ([3.0, 1.0, 0.3], 1.0)])
 def test_of_equal_scores_the_c_nearest_to_one_is_chosen(wdbc, Cs, nearest):
     model = MKLClassifierCV(Cs=Cs, scoring=lambda model, X, y: 0.5, **PLAIN).fit(*wdbc)
     assert nearest == model.C_
 
 
+@pytest.mark.slow
 def test_several_classes_and_weights():
     X, y = (part[::2] for part in load_iris(return_X_y=True))
     X, names = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]
@@ -101,6 +104,7 @@ def test_there_are_no_more_folds_than_groups(wdbc):
     assert "split2_test_score" not in model.cv_results_
 
 
+@pytest.mark.slow
 def test_groups_of_rows_stay_together(wdbc):
     X, y = wdbc
     groups = np.repeat(np.arange(25), 4)
@@ -137,6 +141,7 @@ def test_mistakes(wdbc):
         MKLClassifierCV(cv=first).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "n_solutions"), [("level", 1), ("spicymkl", 3)])
 def test_classes_share_weights_where_the_method_can(method, n_solutions):
     X, y = (part[::5] for part in load_iris(return_X_y=True))

@@ -123,6 +123,7 @@ predictions = true
 """
 
 
+@pytest.mark.slow
 def test_the_answer_is_that_of_a_sweep(tmp_path: Path):
     FRAME.assign(ill=Y).to_csv(tmp_path / "mine.csv", index=False)
     file = tmp_path / "views.toml"
@@ -176,6 +177,7 @@ def test_rows_without_any_view_get_the_intercept():
     assert model.decision_function(np.full((1, 6), np.nan)) == model.intercept_
 
 
+@pytest.mark.slow
 def test_views_are_searched_in_a_pipeline():
     pipeline = make_pipeline(MKLClassifier(tol=0.1))
     grid = {
@@ -186,6 +188,7 @@ def test_views_are_searched_in_a_pipeline():
     assert search.best_score_ > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array])
 def test_sparse_rows_are_those_of_dense_ones(kind):
     kernels = [Gaussian([0.5, 2], features=["all", "each"]), Polynomial(2), Linear()]
@@ -258,6 +261,7 @@ def test_every_estimator_takes_sparse_rows_and_its_model_predicts_the_same(estim
         np.testing.assert_array_equal(kept.predict(SPARSE), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "y"), ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_scikit_learn_agrees_on_sparse_rows(estimator, y):
     unscaled = clone(estimator).set_params(scale=None)

@@ -31,6 +31,7 @@ def rows(request: pytest.FixtureRequest):
     return lambda x: pd.DataFrame(np.where(x > 1.5, np.nan, x), columns=["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["zscore", "minmax", None])
 @pytest.mark.parametrize(
     ("estimator", "y"),

@@ -47,6 +47,7 @@ def test_a_method_learns_the_target_or_is_refused(name, target):
             model.fit(X, Y)
 
 
+@pytest.mark.slow
 def test_the_users_parameters_go_first():
     given = {"tol": 0.5, "loss": "epsilon", "C": 3.0}
     assert used(mkldist.MKLRegressor("spicymkl", method_params=given), X[:, 0]) == given

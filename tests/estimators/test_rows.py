@@ -84,6 +84,7 @@ def test_contributions_of_texts_and_numbers_add_up(by):
     np.testing.assert_allclose(total, model.decision_function(X), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_texts_alone_are_searched_and_the_bank_of_a_split_is_made_once(monkeypatch):
     BANKS.clear()
     sizes = []

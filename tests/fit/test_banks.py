@@ -52,6 +52,7 @@ def in_memory(method: str) -> Found:
     return by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["mmap", "stream", "recompute"])
 def test_solve_finds_the_same_on_every_backend(backend: str, tmp_path: Path) -> None:
     supervised = [name for name in METHODS if name not in FEW_LABELS]
@@ -66,6 +67,7 @@ def test_solve_finds_the_same_on_every_backend(backend: str, tmp_path: Path) -> 
                 in_memory(method).assert_equal(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ON_FACTORS)
 def test_solve_on_factors_is_near_the_kernels(method: str) -> None:
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors", normalisation="trace")
@@ -162,6 +164,7 @@ def normalised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return folder, sweep(folder, given(TWO), entries, banks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NORMALISATIONS)
 def test_normalisations(name: str, normalised: tuple[Path, Any], tmp_path: Path) -> None:
     folder, tree = normalised
@@ -197,6 +200,7 @@ def precomputed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return sweep(tmp_path_factory.mktemp("grams") / "results", data, entries, bank)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SWEPT)
 def test_gram_matrices(method: str, precomputed: Any) -> None:
     grams = matrices()
@@ -211,6 +215,7 @@ def test_gram_matrices(method: str, precomputed: Any) -> None:
     assert_near(solution.kernel_weights, expected.weights, rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 @pytest.mark.parametrize("check", ["full", "active", "none"])
 @pytest.mark.parametrize("normalisation", ["none", "trace", "variance"])

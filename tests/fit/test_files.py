@@ -55,6 +55,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
     return folder / "a.model", by_sweep(tree["mine/level"], TEST).values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "npz", "zarr"])
 def test_tables_of_every_kind(kind: str, two: tuple[Path, np.ndarray], tmp_path: Path) -> None:
     file, expected = two
@@ -99,6 +100,7 @@ def test_arrays_without_names(kind: str, is_sparse: bool, tmp_path: Path) -> Non
     assert_near(predicted(tmp_path / "a.model", file)["decision"], values[test])
 
 
+@pytest.mark.slow
 def test_three_classes_and_real_values(tmp_path: Path) -> None:
     names = np.array(["low", "middle", "high"])[THREE]
     sweep(tmp_path / "three", given(names, feature_names=NAMES), [LEVEL], BANK)

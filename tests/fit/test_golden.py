@@ -22,6 +22,7 @@ def test_every_problem_is_kept() -> None:
     assert list(KEPT) == list(PROBLEMS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_solutions_are_those_of_before(name: str) -> None:
     method, find = PROBLEMS[name]

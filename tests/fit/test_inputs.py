@@ -25,6 +25,8 @@ from tests.fit.ways import (
     sweep,
 )
 
+pytestmark = pytest.mark.slow
+
 LABELS = TWO[TRAIN]
 METHOD = {"name": "level", "C": 10.0}
 SECOND = {"name": "primalmkl", "C": 100.0}

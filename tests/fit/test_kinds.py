@@ -86,6 +86,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return folder, tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "shared"),
     [*[(name, False) for name in dict.fromkeys(APART + SHARING)], *[(m, True) for m in SHARING]],
@@ -111,6 +112,7 @@ def test_three_classes(method: str, shared: bool, three: tuple[Path, Any], tmp_p
     np.testing.assert_array_equal(model.predict(X[NEW]), NAMES[classes])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lapmkl", "mklsvm", "mklsvm_shared"])
 def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_path: Path) -> None:
     folder, tree = three
@@ -132,6 +134,7 @@ def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_pat
     assert_near(model.decision_function(X[NEW]), expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_real_values(target: str, tmp_path: Path) -> None:
     values = 50.0 + 20.0 * VALUES
@@ -206,6 +209,7 @@ def test_one_class_of_the_estimator() -> None:
     assert_near(fitted.to_model().decision_function(POINTS[NEW]) / n, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", WEIGHING)
 def test_weights_of_points(method: str) -> None:
     expected = weighted(method)
@@ -230,6 +234,7 @@ def test_weights_of_points(method: str) -> None:
 PATHS = ["level", "silp", "group_mkl", "spicymkl", "elastmkl", "primalmkl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", PATHS)
 def test_paths(method: str) -> None:
     values = [METHODS[method]["C"] * factor for factor in (1.0, 0.1, 3.0)]
@@ -244,6 +249,7 @@ def test_paths(method: str) -> None:
         assert_near(found.decision_function(new), alone.decision_function(new), 1e-3)
 
 
+@pytest.mark.slow
 def test_a_sweep_along_paths(tmp_path: Path) -> None:
     methods = {"level": [10.0, 1.0, 30.0], "primalmkl": [100.0, 10.0, 300.0]}
     entries = [{"name": name, "C": values} for name, values in methods.items()]

@@ -60,6 +60,7 @@ def test_all_methods_are_here() -> None:
     assert set(METHODS) == set(mkldist.list_methods().index)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_sweep_finds_what_solve_finds(method: str, tree: Any) -> None:
     expected, node = solved(method), tree[f"mine/{method}"]
@@ -71,6 +72,7 @@ def test_a_sweep_finds_what_solve_finds(method: str, tree: Any) -> None:
     assert_near(run.unlabelled_error.values, errors[: -len(TEST)].mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_an_estimator_finds_what_solve_finds(method: str, tmp_path: Path) -> None:
     params = dict(METHODS[method])
@@ -97,6 +99,7 @@ def test_an_estimator_finds_what_solve_finds(method: str, tmp_path: Path) -> Non
     np.testing.assert_array_equal(kept.predict(POINTS[NEW]), model.predict(POINTS[NEW]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],

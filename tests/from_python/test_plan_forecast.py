@@ -90,6 +90,7 @@ def test_processor_hours_are_there_where_they_fit():
     assert len(rule) <= 80
 
 
+@pytest.mark.slow
 def test_other_storage_and_fates_change_what_is_foretold(tmp_path):
     plain = foretold("--workers", "2", cwd=tmp_path)["forecast"]
     slow = foretold("--workers", "2", "--storage", "1kB", cwd=tmp_path)["forecast"]
@@ -130,6 +131,7 @@ def test_only_runs_without_a_record_are_foretold(tmp_path):
     assert left.processor_hours[0] < all_of_them.processor_hours[0]
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_recorded_is_not_foretold(tmp_path):
     few = sweep_text({"uniform": [1.0]}, repeats=2)
     run_here(few, tmp_path / "r", None)

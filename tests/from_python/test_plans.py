@@ -78,6 +78,7 @@ def stored(tmp_path, monkeypatch):
     store_rates(Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stored")
 def test_a_plan_prints_as_the_command_does():
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
@@ -152,6 +153,7 @@ def test_a_plan_says_how_many_rounds_solutions_on_factors_take(rank, said, monke
     assert said in str(mkldist.plan(words, {"d": (X, Y)}))
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     mkldist.sweep(SPEC, {"d": (X, Y)}, progress=False)

@@ -66,6 +66,7 @@ def refused(call: Callable[..., Any], words: dict[str, Any], **more: Any) -> Spe
     return caught.value
 
 
+@pytest.mark.slow
 def test_regularisers_of_the_user_solve_the_problem_of_those_by_name(mine):
     # g(u) = sqrt(u) is the block 1-norm
     root = Concave(0.05, np.sqrt, mine.slope, mine.bend, 1.0, 1.0)
@@ -81,6 +82,7 @@ def test_regularisers_of_the_user_solve_the_problem_of_those_by_name(mine):
         assert found == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_ids_are_by_content_and_the_folder_is_read_again(mine):
     def words(C: float) -> dict[str, Any]:
         return spec(regularizer=Concave(C, np.sqrt, mine.slope, mine.bend, 1.0, 1.0))

@@ -9,6 +9,7 @@ from mkldist.errors import OutputError, SpecError
 from tests.run.sweeps import run_here, sweep_text
 
 
+@pytest.mark.slow
 def test_a_rerun_agrees_to_the_bit_and_lies_beside(tmp_path):
     run_here(sweep_text({"uniform": [1.0, 10.0]}), tmp_path / "r", None)
     found = mkldist.rerun(tmp_path / "r", workers=0, progress=False)
@@ -17,6 +18,7 @@ def test_a_rerun_agrees_to_the_bit_and_lies_beside(tmp_path):
     assert (tmp_path / "r-rerun" / "tree.layout").is_file()
 
 
+@pytest.mark.slow
 def test_a_rerun_into_the_same_folder_and_wrong_workers_are_refused(tmp_path):
     run_here(sweep_text({"uniform": [1.0]}), tmp_path / "r", None)
     with pytest.raises(OutputError, match="another folder"):

@@ -64,6 +64,7 @@ def test_a_sweep_returns_its_results_and_the_same_call_repeats_nothing(capsys):
     assert again["mine/level"].identical(tree["mine/level"])
 
 
+@pytest.mark.slow
 def test_the_folder_keeps_words_and_data_for_the_commands():
     tree = mkldist.sweep(SPEC, {"mine": (X, Y)}, progress=False, workers=0)
     before = record_times(Path("results/mine"))
@@ -89,6 +90,7 @@ def test_the_sweep_file_in_a_folder_of_ones_choice_means_that_folder():
     assert not Path("results").exists()
 
 
+@pytest.mark.slow
 def test_changed_data_are_told_and_computed_anew(capsys):
     mkldist.sweep(SPEC, {"mine": (X, Y)}, progress=False)
     old = ids()

@@ -44,6 +44,7 @@ def found(folder, n_cases, seed):
     ]
 
 
+@pytest.mark.slow
 def test_wrong_inputs_meet_our_errors_or_give_right_values(folder):
     assert found(folder, FEW, seed=0) == []
 
@@ -53,6 +54,7 @@ def test_many_more_wrong_inputs_do_so_too(folder):
     assert found(folder, MANY, seed=1) == []
 
 
+@pytest.mark.slow
 def test_the_right_inputs_are_read(folder):
     right = Kind("", lambda folder, draw: (folder / "x", b""), lambda file: None)
     assert list(faults(right, range(2), 0, folder)) == []

@@ -54,6 +54,7 @@ def explicit() -> np.ndarray:
     return np.array([*found, np.nan_to_num(STRINGS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", quick(["memory", "recompute", "stream", "mmap"], 2))
 @pytest.mark.parametrize("normalisation", ["trace", "none"])
 def test_a_bank_of_views_is_that_of_explicit_matrices(backend, normalisation):

@@ -61,6 +61,7 @@ def test_numbers_keep_their_type_and_lists_become_arrays():
     assert gram_stack(np.eye(2, dtype=object)[None]).dtype == np.float64
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", ["full", "active", "none"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("threads", [1, 3])
@@ -80,6 +81,7 @@ def test_matrices_in_other_orders_and_types_are_packed_too(packed_bank, form):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "expected"), [("full", 5), ("active", 0), ("none", 0)])
 def test_a_matrix_takes_one_factorisation_at_most(packed_bank, factorisations, check, expected):
     packed_bank(grams(), Inspection.of(check, np.dtype(float)))

@@ -73,6 +73,7 @@ def normalised(words, train, cross):
 OTHER_WORDS = [("trace",), ("cosine",), ("centre", "trace"), ("variance",)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "words",
@@ -97,6 +98,7 @@ def test_a_bank_is_the_stack_of_its_kernels(backend, words):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 @pytest.mark.parametrize("words", quick([["centre", "trace"], [], ["variance"]]))
 def test_a_bank_of_gram_matrices_is_their_stack(backend, words):
@@ -131,6 +133,7 @@ def test_what_kernels_and_graphs_have_in_common_is_computed_once():
     assert of_two[0].objective == of_two[1].objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", quick(BACKENDS, 2))
 @pytest.mark.parametrize(
     "chosen", [[7, 0, 3], slice(2, 9, 3), np.arange(15) % 4 == 1, [-1]], ids=str
@@ -153,6 +156,7 @@ def test_some_kernels_are_a_bank_of_their_own(backend, chosen):
         )
 
 
+@pytest.mark.slow
 def test_a_part_takes_no_memory():
     bank = KernelBank.from_grams(np.zeros((400, 60, 60)))
     tracemalloc.start()
@@ -276,6 +280,7 @@ def test_an_active_check_refuses_kernels_of_positive_weight_alone():
         mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["memory", "recompute"])
 def test_new_points_are_evaluated_in_tiles_and_only_for_kernels_with_weight(backend):
     x = RNG.normal(size=(4000, 3))

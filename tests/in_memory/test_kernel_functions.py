@@ -72,6 +72,7 @@ def test_names_and_parameters_are_readable():
     assert np.isnan(table.loc["jaccard[all]", "width"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "normalisation", quick(["trace", ["cosine", "centre"], "variance", "none"])
 )
@@ -105,6 +106,7 @@ def test_decisions_at_new_points_are_those_of_plain_kernels():
     np.testing.assert_allclose(solution.decision_function(few.on(new)), expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_certificate_holds_on_a_bank_of_all_functions():
     whole = bank()
     grams = np.array([gram(whole, m) for m in range(len(whole))])

@@ -11,6 +11,8 @@ from sklearn.preprocessing import StandardScaler
 import mkldist
 from mkldist.kernels import Gaussian, Linear
 
+pytestmark = pytest.mark.slow
+
 CS = [0.01, 0.1, 1.0, 10.0]
 KERNELS = [Gaussian(relative_widths=[0.25, 0.5, 1.0, 2.0]), Linear()]
 

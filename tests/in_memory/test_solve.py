@@ -24,6 +24,7 @@ def instance():
     return instances.balanced()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_returns_a_certified_solution(name, instance):
     n = len(instance.y)
@@ -269,6 +270,7 @@ NOT_FOR_ARRAYS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_call_imports_no_heavy_package_that_it_does_not_use():
     code = """
 import sys

@@ -30,6 +30,7 @@ def bank_of(points: Any, **settings: Any) -> KernelBank:
     return KernelBank(points, KERNELS, groups=GROUPS, **settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend", ["memory", pytest.param("recompute", marks=pytest.mark.slow), "stream"]
 )

@@ -26,6 +26,7 @@ def lines(capsys):
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["level", "spicymkl", "primalmkl", "skm", "uniform"])
 def test_two_prints_the_bounds_of_every_iteration_and_the_outcome(method, bank, capsys):
     found = mkldist.solve(method, bank, Y, trace=True, verbose=2)

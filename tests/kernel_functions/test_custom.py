@@ -214,6 +214,7 @@ def test_data_of_the_file_that_are_set_from_outside_count(value, monkeypatch):
     assert identity(own_functions.of_rate) == before
 
 
+@pytest.mark.slow
 def test_a_set_of_texts_is_the_same_in_every_process():
     source = "from tests.kernel_functions import own_functions as own; own.SIGMA = set('abcdef');"
     source += "from mkldist.kernel_functions.custom import function_identity as identity;"

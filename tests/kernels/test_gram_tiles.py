@@ -26,6 +26,7 @@ def tiles(
     return out, np.stack([rows, cols], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("d", [7, WIDE + 3])
 def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None:
@@ -43,6 +44,7 @@ def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None
                 np.testing.assert_array_equal(tile, tile.T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [7, WIDE + 3])
 def test_single_tiles_and_kernels_equal_scikit_learn(d: int) -> None:
     points, kernels = np.random.default_rng(2).normal(size=(11, d)) / np.sqrt(d), bank(d)
@@ -58,6 +60,7 @@ def test_single_tiles_and_kernels_equal_scikit_learn(d: int) -> None:
             np.testing.assert_allclose(tile[0, 0], part, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> None:
     points, edge = np.random.default_rng(3).normal(size=(11, WIDE + 3)) / 8, 4
     kernels, rows, cols = bank(WIDE + 3), np.array([2, 2, 2]), np.array([0, 1, 2])
@@ -70,6 +73,7 @@ def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> No
         np.testing.assert_array_equal(found[m, 2], found[m, 2].T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [7, 2 * WIDE + 3])
 @pytest.mark.parametrize("cosine", [False, True])
 def test_diagonals_equal_scikit_learn(cosine: bool, d: int) -> None:

@@ -209,6 +209,7 @@ def parameters(seed: int) -> np.ndarray:
     return IDENTITY + p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("side", [3, 6, 16])
 def test_transformed_images_are_those_of_scipy(seed: int, side: int) -> None:
@@ -220,6 +221,7 @@ def test_transformed_images_are_those_of_scipy(seed: int, side: int) -> None:
     assert total == pytest.approx((expected**2).sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_derivatives_are_finite_differences(seed: int) -> None:
     image, target = random_images(2, seed, 8)
@@ -234,6 +236,7 @@ def test_derivatives_are_finite_differences(seed: int) -> None:
         assert_allclose(here[DERIVATIVES + a], slopes, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [1, 2, 3])
 @MOVES
 def test_moved_images_are_near_of_affine_distance(
@@ -245,6 +248,7 @@ def test_moved_images_are_near_of_affine_distance(
     assert affine[0, 1] < 0.5 * affine[0, 2]
 
 
+@pytest.mark.slow
 def test_the_minimum_is_not_far_from_what_an_optimiser_finds() -> None:
     x = np.stack([plain(1), deformed(2, np.eye(2), (0.3, 0.3)), plain(4)])
     low, high = IDENTITY - REACH, IDENTITY + REACH
@@ -317,6 +321,7 @@ def test_images_are_square_of_affine_distance() -> None:
         affine_distances(np.zeros((3, 5)))
 
 
+@pytest.mark.slow
 def test_nearest_neighbours_are_those_among_all() -> None:
     """With the candidates that a graph takes, nearly all true neighbours are found."""
     moves = np.random.default_rng(7).normal(0, 0.8, (80, 2))

@@ -60,6 +60,7 @@ def test_names_of_large_subsets_and_other_offsets():
     ]
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([1.0, 2.0, 1.0000000001]),
                           st.integers(0, 2)), max_size=30))  # fmt: skip
 def test_names_are_unique(kernels):
@@ -76,6 +77,7 @@ def test_numbering_of_repeated_names_avoids_names_that_are_taken():
     assert listed.names(["a]~2", "a"]) == ["linear[a]~2]", "linear[a]~2]~2", "linear[a]"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 2), max_size=8))
 def test_selection_computes_the_same_values(indices):
     points = np.random.default_rng(0).normal(size=(4, 3))
@@ -199,6 +201,7 @@ def test_smaller_banks_begin_larger_ones():
     assert contents(drawn[-1]) != contents(everything)
 
 
+@pytest.mark.slow
 def test_the_seed_draws_the_order_and_every_kernel_has_its_chance():
     first = Counter(listed(1, seed).names(NAMES)[0].split("[")[0] for seed in range(200))
     assert set(first) == {

@@ -30,6 +30,7 @@ def test_products_and_weighted_values_are_those_of_evaluated_kernels(n_support, 
     np.testing.assert_allclose(found, total, rtol=0, atol=1e-12 * np.abs(total).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, WIDTH + 1, WIDTH + 188])
 def test_parts_of_the_triangle_add_up_to_forms(n):
     points, vectors = RNG.normal(size=(n, 5)), RNG.normal(size=(n, 2))

@@ -216,6 +216,7 @@ def test_best_single_finds_the_kernel_that_separates():
     assert solution.gap <= 0.01
 
 
+@pytest.mark.slow
 def test_every_kernel_is_scored_at_every_C_as_scikit_learn_scores_it():
     instance = instances.balanced()
     y, Cs, grams = instance.y, [1.0, 10.0, 100.0, 1000.0], instance.grams[:5]
@@ -228,6 +229,7 @@ def test_every_kernel_is_scored_at_every_C_as_scikit_learn_scores_it():
             assert score[0] == expected[m, C][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", quick([instances.balanced, instances.more_kernels_than_points]))
 def test_svm_chooses_the_kernel_and_C_that_scikit_learn_chooses(make):
     instance = make()
@@ -351,6 +353,7 @@ def test_majority_predicts_what_the_dummy_classifier_does(positives):
     assert solution.dual_variables.max() <= 2.0 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lam", [0.01, 0.5, 1.0])
 @pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 def test_weights_are_shares_of_the_squared_distance(make, lam):

@@ -409,17 +409,20 @@ def checked(case: Case, end: str, n_kernels: int) -> None:
     assert_certified(str(case), case.value(instance, y, params, solution), dual, solution)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("case", FIRST.values(), ids=str)
 def test_objective_and_bound_are_those_by_hand(case, end):
     checked(case, end, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FIRST.values(), ids=str)
 def test_they_are_on_working_sets_too(case):
     checked(case, "loose", 48)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("n_kernels", [6, 48])
 @pytest.mark.parametrize("case", [*OTHERS, *quick(LATER, 0)], ids=str)
@@ -494,6 +497,7 @@ def test_so_they_are_in_those_of_squared_hinges(name, n_kernels, tol):
     assert_certified(name, value, dual, solution)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_kernels", [6, 48])
 @pytest.mark.parametrize("name", PATHS)
 def test_every_solution_of_a_path_has_its_own_certificate(name, n_kernels):
@@ -514,6 +518,7 @@ ON_FACTORS = [name for name, method in METHODS.items() if method.exact_bound is 
 ON_FACTORS = [name for name in ON_FACTORS if name != "easymkl"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_FACTORS)
 @pytest.mark.parametrize("tol", [1e-1, 1e-3])
 def test_on_factors_the_exact_bound_is_that_of_the_kernels(name, tol):

@@ -106,6 +106,7 @@ def agrees(case: Case, point: Point) -> bool:
     return compute(case, point) == pytest.approx(optimum(case, point), rel=AGREEMENT)
 
 
+@pytest.mark.slow
 def test_a_sample_of_the_recorded_optima_is_what_the_independent_solver_says():
     rng, solved = np.random.default_rng(SEED), 0
     for case in rng.choice(np.array(CASES), SAMPLE, replace=False):
@@ -190,12 +191,14 @@ def assert_converged_to_the_optimum(case: Case, point: Point, tol: float) -> Non
     assert solution.objective == pytest.approx(value, rel=1e-5, abs=1e-9)
 
 
+@pytest.mark.slow
 @every_case_at_extremes
 def test_permitted_extremes_converge_to_the_optimum(case):
     for point in extreme_points(case):
         assert_converged_to_the_optimum(case, point, EXTREME_TOL)
 
 
+@pytest.mark.slow
 @every_case
 @pytest.mark.parametrize("name", ["one kernel", "two points", "zero kernels"])
 def test_smallest_inputs_converge_to_the_optimum(case, name):
@@ -203,6 +206,7 @@ def test_smallest_inputs_converge_to_the_optimum(case, name):
     assert_converged_to_the_optimum(case, point, 1e-6)
 
 
+@pytest.mark.slow
 @every_case
 @pytest.mark.parametrize(
     ("limit", "reason"),

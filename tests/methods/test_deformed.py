@@ -217,6 +217,7 @@ def optimum(
     return float(2 / (2 + spread_of_ends(K, a, i, d)))  # max 2 b - b^2 - b^2 h / 2
 
 
+@pytest.mark.slow
 @every_gamma
 @every_scale
 @every_kernel
@@ -243,6 +244,7 @@ def test_bounds_enclose_the_exact_optimum(method, params, kernel, scale, gammas)
         assert solution.objective <= expected * (1 + 2 * TOL)
 
 
+@pytest.mark.slow
 @every_gamma
 @every_scale
 @every_kernel
@@ -276,6 +278,7 @@ def test_bounds_without_a_bias_enclose_the_exact_value(kernel, scale, gammas, mo
         assert solution.objective <= at * (1 + 2 * TOL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("power", "seed", "gamma_i", "n_labels"),
     quick([(20, 188, 1e-3, 7), (8, 128, 1.0, 4), (60, 1, 1.0, 5), (12, 171, 1e3, 7)], 3),
@@ -320,6 +323,7 @@ def exact_least_squares(d, grams, L, y, gamma_i, bias):
     return (value - (sum(c) ** 2 / sum(ones) if bias else 0)) / 2
 
 
+@pytest.mark.slow
 @every_gamma
 @every_scale
 @every_kernel

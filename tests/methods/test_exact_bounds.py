@@ -156,6 +156,7 @@ def renewed(case: str) -> tuple[Any, Solution]:
     return state, plain_bank.run(steps, GROWN)
 
 
+@pytest.mark.slow
 @every_case
 def test_a_renewed_solution_takes_less_work_to_the_same_certificate(case):
     _, found = renewed(case)
@@ -180,6 +181,7 @@ def test_bounds_of_primalmkl_are_those_of_the_new_kernels():
     assert (found.candidates.bounds > state.candidates.bounds).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", quick(["elastmkl", "silp", "simplemkl", "hessianmkl", "primalmkl"])
 )
@@ -221,6 +223,7 @@ def test_on_the_same_kernels_it_is_the_bound_of_the_run(seed, acceleration):
     assert solution.objective * (1 - 2e-6) <= found <= solution.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 7])
 def test_on_larger_kernels_it_stays_below_their_optimum(seed):
     grams, y, rng = instance(seed)

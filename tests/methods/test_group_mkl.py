@@ -58,6 +58,7 @@ def test_the_optimum_is_that_of_the_group_norms_over_functions(p):
     assert found.objective == pytest.approx(primal_optimum(instance.grams, y, 1.0, groups, p), 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c.method == "group_mkl"], ids=str)
 @pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 def test_the_returned_functions_attain_the_optimum_in_group_norms(case, make):
@@ -70,6 +71,7 @@ def test_the_returned_functions_attain_the_optimum_in_group_norms(case, make):
     assert value <= found.objective * (1 + 1e-12)
 
 
+@pytest.mark.slow
 def test_groups_of_one_kernel_are_the_problems_of_level_and_lp_mkl():
     instance = instances.balanced()
     for p, method, more in ((1.0, "level", {}), (2.0, "lp_mkl", {"p": 2.0})):

@@ -39,6 +39,7 @@ def test_a_few_newton_steps_suffice(make):
     assert solution.counters.outer_iterations <= 12
 
 
+@pytest.mark.slow
 def test_newton_needs_fewer_machines_than_gradients_and_cuts():
     instance = instances.more_kernels_than_points()
     machines = {
@@ -78,6 +79,7 @@ def test_an_iteration_takes_one_pass_and_its_products_visit_few_kernels():
     assert len(products[-1].kernels) < len(instance.grams) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1e-4, 1.0, 100.0, 1e4])
 def test_kernels_of_rank_one_whose_machines_are_not_unique(C):
     rng = np.random.default_rng(0)

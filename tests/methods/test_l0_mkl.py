@@ -40,6 +40,7 @@ def conic_optimum(instance: Instance, kernels: np.ndarray) -> float:
     return simplex_optimum(part, instance.y, {"C": instance.C})
 
 
+@pytest.mark.slow
 @every_instance
 def test_two_kernels_are_the_best_of_all_pairs(make):
     instance = make()
@@ -47,6 +48,7 @@ def test_two_kernels_are_the_best_of_all_pairs(make):
     assert solution.objective == pytest.approx(optimum_of("l0_mkl-two", make), rel=1e-6)
 
 
+@pytest.mark.slow
 @every_instance
 @pytest.mark.parametrize("k", quick([3, 1]))
 def test_what_it_claims_of_its_support_is_true(make, k):
@@ -99,6 +101,7 @@ def test_more_kernels_cost_less_until_the_limit_does_not_bind():
     assert all_kernels.objective == pytest.approx(optimum_of("level", make), rel=tol)
 
 
+@pytest.mark.slow
 def test_each_move_takes_one_pass():
     instance, passes = instances.more_kernels_than_points(), []
     solution = solve(
@@ -151,6 +154,7 @@ def test_no_kernel_is_tried_once_time_is_up():
     assert solution.objective >= optimum_of("level", make) * (1 - 1e-9)
 
 
+@pytest.mark.slow
 def test_a_near_support_saves_machines_and_leads_to_the_same_optimum():
     instance = instances.more_kernels_than_points()
     problem = plain_bank.problem(instance.grams, instance.y)
@@ -171,6 +175,7 @@ def test_a_near_support_saves_machines_and_leads_to_the_same_optimum():
         assert warm_solves < cold_solves
 
 
+@pytest.mark.slow
 def test_several_classes_share_the_kernels():
     grams, y = three_classes()
     one = solve("l0_mkl", grams, y, C=20.0, k=1, tol=1e-6)

@@ -51,6 +51,7 @@ def solve_instance(instance, watch=None, **params):
 # The shared form: stationarity
 
 
+@pytest.mark.slow
 @every_instance
 @pytest.mark.parametrize(
     ("gamma_a", "gamma_i", "tol"),
@@ -344,6 +345,7 @@ def gradient(shape, solution, gammas):
     return np.array([(F(at + unit) - F(at - unit)) / (2 * step) for unit in units])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gammas", GAMMAS_LAPMKL_STEPS)
 def test_it_ends_where_the_machine_that_is_minimised_ends(gammas):
     shape = manifold("moons", n=60, per_class=6)

@@ -133,6 +133,7 @@ def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return grams / n, y
 
 
+@pytest.mark.slow
 @EVERY_ACCELERATION
 def test_the_papers_rule_leaves_the_bounds_sorted_and_states_the_iterates_own_value(acceleration):
     another = 0
@@ -179,6 +180,7 @@ def test_a_large_C_on_few_kernels_at_a_time_does_not_stall(data_dir):
     assert 3 * solution.counters.passes <= plain.counters.passes
 
 
+@pytest.mark.slow
 def test_a_working_set_that_grows_to_all_kernels_is_still_right():
     rng = np.random.default_rng(0)
     grams = np.zeros((48, 96, 96))
@@ -196,6 +198,7 @@ def test_a_working_set_that_grows_to_all_kernels_is_still_right():
     assert sum(isinstance(r, Quadratic) and r.kernels is None for r in seen) <= 12
 
 
+@pytest.mark.slow
 @EVERY_ACCELERATION
 def test_a_gap_within_the_tolerance_at_the_last_iteration_is_convergence(acceleration):
     instance = instances.more_kernels_than_points()
@@ -238,6 +241,7 @@ def test_level_says_that_rounding_allows_no_more(acceleration):
     assert found.counters.outer_iterations <= 4 * PATIENCE
 
 
+@pytest.mark.slow
 def test_a_level_near_the_upper_bound_converges_by_exact_machines():
     # The level asks for 1 % of the bounds' distance, less than the gap of machines of a tolerance.
     for seed in (6, 13, 14, 23, 38, 39):  # 500 iterations did not do before
@@ -283,6 +287,7 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
     return high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick(range(20), 6))
 def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     heights, q = random_cuts(seed)
@@ -297,6 +302,7 @@ def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     assert_allclose(mixture.min(), found.bound, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick(range(20), 6))
 def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     heights, q = random_cuts(seed, n_kernels=9)
@@ -307,6 +313,7 @@ def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
     assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
     heights, q = random_cuts(seed)

@@ -111,6 +111,7 @@ def solve_watched(shape, y, **params):
 # Classes that share their weights
 
 
+@pytest.mark.slow
 def test_shared_weights_have_the_independent_optimum():
     shape = manifold("moons", n=45)
     y = three_classes(shape, labels=5)
@@ -262,6 +263,7 @@ def test_two_labels_a_class_are_enough_on_a_manifold(name, method):
 # Bounds, passes and edges
 
 
+@pytest.mark.slow
 @every_instance
 def test_few_iterations_certify_every_setting_of_the_weights(make):
     instance = make()

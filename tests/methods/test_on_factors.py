@@ -133,6 +133,7 @@ def solve(case: Case, make, rank: int, tol: float = TOL) -> tuple[Certified, Fac
     return found, factors, optimum(case, point)
 
 
+@pytest.mark.slow
 @every_case
 @every_instance
 def test_bounds_enclose_the_optimum_with_the_kernels(case, make):
@@ -162,6 +163,7 @@ def test_operators_that_stay_operators_are_solved_by_conjugate_gradients(monkeyp
     assert found.solution.objective >= expected - slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ONE_EACH, ids=str)
 @pytest.mark.parametrize("stays_operator", quick([False, True]))
 def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_operator):
@@ -184,6 +186,7 @@ def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_
     np.testing.assert_array_equal(found.solution.coefficients, expected.solution.coefficients)
 
 
+@pytest.mark.slow
 @with_slow(CASES)
 def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     found, factors, _ = solve(case, instances.balanced, rank=9)
@@ -199,12 +202,14 @@ def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     assert found.solution.objective == pytest.approx(value, rel=1e-7)
 
 
+@pytest.mark.slow
 @with_slow(FAST, lambda case: later(case) or str(case) in SOON)  # hundreds of long steps of CG
 def test_factors_of_full_rank_close_the_exact_gap(case):
     found, _, _ = solve(case, instances.more_kernels_than_points, rank=40)
     assert found.exact_gap <= 2 * TOL
 
 
+@pytest.mark.slow
 @every_case
 def test_extremes_and_smallest_inputs_leave_the_bounds_true(case):
     for point in [*extreme_points(case), *smallest_points(case)]:
@@ -231,6 +236,7 @@ def test_no_sum_of_kernels_is_multiplied_out(case):
     assert all(request.thin for request in asked if isinstance(request, Combine))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHOOSE_FIRST)
 @pytest.mark.parametrize("seed", [3, 6])
 def test_a_chosen_kernel_is_certified_for_the_machine_on_that_kernel(name, seed):
@@ -306,6 +312,7 @@ def random_instance(seed: int, methods: tuple[str, ...]) -> None:
         assert_true(certified(METHODS[name], factors, problem, grams, C=C, tol=1e-3), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3, 8, 10])
 def test_the_exact_gap_is_never_below_the_true_one(seed):
     random_instance(seed, SIMPLEX)

@@ -58,6 +58,7 @@ def test_a_path_takes_few_passes(name):
     assert path[-1].dual_objective <= alone.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
 @pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
 @pytest.mark.parametrize("make", quick([instances.balanced, instances.more_kernels_than_points]))
@@ -75,6 +76,7 @@ def test_a_path_has_the_optima_of_its_points(name, acceleration, make):
         assert alone.dual_objective <= solution.objective + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spicymkl", "elastmkl", "primalmkl"])
 def test_without_acceleration_too_a_path_goes_on_from_its_last_solution(name):
     instance = instances.more_kernels_than_points()
@@ -107,6 +109,7 @@ def test_a_leap_of_the_value_along_a_path_is_no_stall(name):
     assert path[1].dual_objective == pytest.approx(optimum, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_hinge_and_several_classes_have_paths_too():
     grams, y = random_instance(3)
     hinge = along("spicymkl", grams, y, VALUES["spicymkl"], loss="hinge", tol=1e-4)
@@ -118,6 +121,7 @@ def test_hinge_and_several_classes_have_paths_too():
         assert solution.objective == pytest.approx(alone.objective, rel=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spicymkl", "primalmkl"])
 def test_kernels_screened_along_a_path_have_no_weight(name):
     grams, y = random_instance(4)

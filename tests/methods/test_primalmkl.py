@@ -253,6 +253,7 @@ def test_the_loss_decides_what_labels_may_be(name, target):
     assert PrimalMKLParams(loss=name).target is target
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize("C", quick([1e30, 1e-30, 1e15], 2))
 def test_a_c_beyond_the_precision_of_the_kernels_ends_without_noise(name, C):
@@ -380,6 +381,7 @@ def solve_working_set_descent(grams: np.ndarray, y: np.ndarray, **params) -> Sol
     return plain_bank.run(steps, grams)
 
 
+@pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize(("coupled", "tol"), [(True, 1e-2), (True, 1e-7), (False, 1e-3)])
 def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):

@@ -20,6 +20,8 @@ from tests.methods.instances import solid_factors
 from tests.methods.references import conic_value
 from tests.variants import quick
 
+pytestmark = pytest.mark.slow
+
 SIMPLEX = ("level", "simplemkl", "silp", "hessianmkl", "skm")
 HARD_FOR_CONES = {21}  # seeds at which the conic solver misses its own tolerance
 LARGEST_C = 1e4  # of unit kernels, beyond which rounding alone may keep bounds apart

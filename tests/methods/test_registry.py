@@ -37,6 +37,7 @@ def test_no_two_methods_share_a_title():
     assert len({method.title for method in METHODS.values()}) == len(METHODS)
 
 
+@pytest.mark.slow
 def test_the_import_of_a_method_loads_no_other():
     code = """
 import sys

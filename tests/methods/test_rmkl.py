@@ -69,6 +69,7 @@ def test_one_kernel_is_an_l2_svm_with_its_radius_as_ridge():
     assert solution.objective == pytest.approx(value(K, instance.y, 10.0, np.ones(1)), rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-12, 1e-4, 1e5, 1e12])
 def test_scaling_kernels_scales_the_objective_inversely_and_moves_no_weight(scale):
     instance = instances.balanced()
@@ -165,6 +166,7 @@ def run_all(bank, splits, y):
     return outcomes
 
 
+@pytest.mark.slow
 def test_values_of_C_share_the_radii_of_their_split():
     grams, y = paper_bank()
     rng = np.random.default_rng(1)

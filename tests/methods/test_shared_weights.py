@@ -63,6 +63,7 @@ def primal_value(solution: mkldist.Solution, grams: np.ndarray, y: np.ndarray) -
     return float(0.5 * norms + C * np.maximum(0.0, 1.0 - y * f).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMPLEX)
 def test_the_sum_of_objectives_is_minimised(name):
     grams, y = three_classes()
@@ -89,6 +90,7 @@ def test_groups_of_kernels_are_shared():
     assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_weights_in_a_ball_are_shared():
     grams, y = three_classes()
     a, t = cp.Variable(y.shape), cp.Variable(len(grams))
@@ -139,6 +141,7 @@ def test_alignment_with_all_classes():
     assert solution.extra["alignment"] == pytest.approx(found, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIMPLEX)
 @pytest.mark.parametrize(("C", "unit"), [(1e-6, 1e-6), (1e6, 300.0)])
 def test_extremes_have_bounds_of_the_optimum(name, C, unit):

@@ -59,6 +59,7 @@ def test_weights_are_vertices_of_the_model():
     assert all(support <= max(j, 1) for j, support in enumerate(supports[1:], start=1))
 
 
+@pytest.mark.slow
 def test_hundreds_of_cuts_leave_bounds_that_only_tighten():
     instance = instances.more_kernels_than_points()
     solution = solve(instance.grams, instance.y, C=instance.C, tol=1e-10, trace=True)
@@ -81,6 +82,7 @@ def thousand_kernels():
     return np.array(grams), y
 
 
+@pytest.mark.slow
 def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
     grams, y = thousand_kernels()
     plain, fast = (

@@ -81,6 +81,7 @@ def test_plain_descent_drops_a_kernel_for_every_machine_while_the_value_falls():
     assert len(first) > 2
 
 
+@pytest.mark.slow
 def test_curvature_saves_iterations():
     instance = instances.more_kernels_than_points()
     plain, _ = run(instance, curvature=False, tol=1e-4)
@@ -90,6 +91,7 @@ def test_curvature_saves_iterations():
     assert scaled.objective == pytest.approx(plain.objective, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_golden_section_takes_a_kink_at_which_slopes_stall():
     instance = instances.ill_conditioned()
     by_slope, _ = run(instance, curvature=False, tol=1e-4)
@@ -274,6 +276,7 @@ def machine(seed: int) -> SvmSolution:
     return SvmSolution(alpha, alpha * Y, 0.0, 1.0, 0.0, 0, 0, rounding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["simplemkl", "rmkl"])
 @pytest.mark.parametrize("make", instances.INSTANCES)
 def test_the_fast_descent_and_the_papers_enclose_one_optimum(name, make):
@@ -304,6 +307,7 @@ def wide_bank(seed: int, n_kernels: int = 90) -> tuple[np.ndarray, np.ndarray]:
     return np.exp(-distances / (2 * widths**2)) / len(y), y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["simplemkl", "rmkl"])
 @pytest.mark.parametrize(("seed", "C"), [(0, 1.0), (1, 100.0), (2, 1e4)])
 def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes(name, seed, C):

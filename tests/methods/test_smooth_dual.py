@@ -62,6 +62,7 @@ def test_loose_tolerances_need_pair_updates_only(name):
     assert solution.counters.newton_steps == solution.counters.svm_solves == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["smo_mkl", "skm"])
 @pytest.mark.parametrize("C", [1e4, 1e8])
 def test_hard_margins_are_certified(name, C):

@@ -303,6 +303,7 @@ def least_linear_loss(A, y, lam):
     return found.fun
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
 @pytest.mark.parametrize("lam", quick([1e-2, 1e-8, 1e-4, 1e-6], 2))
 @pytest.mark.filterwarnings("ignore::mkldist.errors.ConvergenceWarning")
@@ -386,6 +387,7 @@ def test_outer_iterations_are_no_more_than_published(name, data_dir):
             assert fast.counters.passes <= solution.counters.passes + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_bundled_data_take_no_more_than_any_of_the_table(loss):
     x, target = load_breast_cancer(return_X_y=True)

@@ -49,6 +49,7 @@ def test_the_methods_that_take_weights():
     assert set(ABLE) == listed, "name the method among those of its problem, above"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [(name, {}) for name in ON_SIMPLEX]
@@ -234,6 +235,7 @@ def test_a_labelled_point_on_a_graph_may_count_several_times(name, options, inst
         assert weighted.dual_objective == pytest.approx(plain.objective, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["level", "silp"])
 def test_a_path_carries_cuts_within_each_points_bound(name, instance, weights):
     path = mkldist.solve_path(

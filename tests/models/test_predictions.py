@@ -40,6 +40,7 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "tsv", "parquet", "zarr"])
 @pytest.mark.parametrize("rows_at_once", [7, 10_000])
 @pytest.mark.parametrize("n_threads", [1, 2])
@@ -240,6 +241,7 @@ def test_a_file_that_does_not_fit_leaves_nothing(change, said, tmp_path):
 
 def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     model, data = made_up_model(), write(TABLE, tmp_path / "new.csv")
+    (tmp_path / "new.txt").touch()
     with pytest.raises(DataError, match=r"ending in '\.txt'; expected a file ending in one of"):
         write_predictions(model, tmp_path / "new.txt", tmp_path / "out.csv")
     with pytest.raises(DataError, match=r"nex\.csv: found no such file.*Did you mean 'new\.csv'"):
@@ -254,6 +256,7 @@ def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     write_predictions(model, data, tmp_path / "out.csv", overwrite=True)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows(tmp_path):
     model = made_up_model()
     peaks = []

@@ -95,6 +95,7 @@ def folder(request, tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_texts_are_predicted_as_in_the_sweep(folder, tmp_path):
     records = recorded(folder / "results")
     assert {record.state for record in records} == {RunState.COMPLETE}
@@ -129,6 +130,7 @@ def results(tmp_path_factory) -> Path:
     return folder / "results"
 
 
+@pytest.mark.slow
 def test_only_texts_of_used_columns_are_kept(results, tmp_path):
     model = refit(results, choose(results))
     assert model.texts == {"chain": True}
@@ -147,6 +149,7 @@ def test_only_texts_of_used_columns_are_kept(results, tmp_path):
     assert arrays["texts.ends"].shape[1] == 1
 
 
+@pytest.mark.slow
 def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
     pytest.importorskip("pyarrow")
     model = refit(results, choose(results))
@@ -173,6 +176,7 @@ def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

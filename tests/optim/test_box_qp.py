@@ -49,6 +49,7 @@ def test_pair_updates_and_newton_steps_reach_the_optimum(seed, rank):
     assert linear @ beta - 0.5 * beta @ K @ beta >= problem.value - 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", quick([5, 400]))
 @pytest.mark.parametrize("copies", quick([2, 1]))
 def test_steps_of_many_variables_reach_the_optimum(monkeypatch, rank, copies):
@@ -207,6 +208,7 @@ def block(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("factors", [FACTORS, FACTORS[:1], [0.0 * FACTORS[0]]],
                          ids=["full", "low rank", "zero"])  # fmt: skip
@@ -245,6 +247,7 @@ def test_every_block_raises_the_dual_and_the_gradient_stays_true(block):
     assert duals[-1] > 0.0
 
 
+@pytest.mark.slow
 def test_no_block_is_multiplied_out_beyond_its_limit(monkeypatch):
     monkeypatch.setattr(module, "BLOCK", 20)
     monkeypatch.setattr(module, "LARGEST", 50)

@@ -321,6 +321,7 @@ def test_constant_kernels_change_nothing_whatever_their_weight(constant, share):
     assert_allclose(found, expected, atol=10 * share * np.abs(expected).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", quick(range(0, 200, 40)))
 def test_a_gradient_that_is_rounding_of_a_constant_leaves_rounding(first):
     for seed in range(first, first + 40):

@@ -28,6 +28,7 @@ def value_by_highs(payoff: np.ndarray) -> float:
     return float(result.fun)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 10_000), st.booleans())
 def test_value_strategies_and_warm_start(n_rows, n_columns, seed, coarse):
@@ -52,6 +53,7 @@ def test_value_strategies_and_warm_start(n_rows, n_columns, seed, coarse):
         previous = game.bound
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 20), st.integers(0, 10_000), st.sampled_from([0.01, 10]))
 def test_basis_of_another_game(n_rows, n_columns, seed, change):
@@ -79,6 +81,7 @@ def pivots_of(monkeypatch, payoff, active, support):
         return solve_game(payoff, active, support), len(counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick(range(5), 2))
 def test_further_columns_start_from_the_basis(monkeypatch, seed):
     payoff = np.random.default_rng(seed).normal(size=(60, 60))

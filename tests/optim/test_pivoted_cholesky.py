@@ -105,6 +105,7 @@ def test_pivots_are_seeded():
     assert one.tolist() != other.tolist()
 
 
+@pytest.mark.slow
 def test_pivots_are_drawn_in_proportion_to_the_diagonal_that_is_left():
     # Of two blocks of equal points each draw takes one; the second pivot is in the other block.
     K = np.kron(np.diag([1.0, 3.0]), np.ones((4, 4)))

@@ -41,6 +41,7 @@ programs = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(programs, st.integers(0, 10_000))
 def test_simplex_minimiser(objective, seed):
@@ -57,6 +58,7 @@ def test_simplex_minimiser(objective, seed):
     assert objective.value(x) == pytest.approx(expected, abs=1e-7 * scale)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(programs, st.integers(0, 10_000))
 def test_orthant_minimiser(objective, seed):

@@ -14,6 +14,7 @@ from mkldist.methods.primal_weights import (
 from mkldist.optim.weight_sets import WeightSet, lp_norm, project_onto_lp_ball, project_onto_simplex
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1e3, 1e3)))
 def test_projections_satisfy_their_optimality_conditions(z):

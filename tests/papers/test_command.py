@@ -33,6 +33,7 @@ def page(folder, *words: str) -> str:
     return (folder / "page.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_of_the_project_is_that_of_its_outcomes():
     papers = Papers.read(HERE / "published")
     text = page_of(read_outcomes(HERE / "published" / OUTCOMES), papers)

@@ -167,6 +167,7 @@ T_TESTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second", "relation", "p", "verdict"), quick(T_TESTS, 4))
 def test_a_t_test_over_data_sets_decides_where_the_paper_makes_one(
     tmp_path, first, second, relation, p, verdict
@@ -201,6 +202,7 @@ def timed(results, seconds_of, *, share):
     return Results(results.folder, tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("level", "uniform", "share", "words", "verdict"),
     [
@@ -230,6 +232,7 @@ def four_methods(tmp_path_factory) -> Results:
     return results_of(tmp_path_factory.mktemp("four"), errors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cut", "level", "uniform", "words", "verdict"),
     [
@@ -338,6 +341,7 @@ def test_the_best_of_several_rivals_counts(tmp_path):
     assert missing.note == "no data set has results of rmkl and skm and silp"
 
 
+@pytest.mark.slow
 def test_growth_is_compared_by_the_means_of_other_methods(tmp_path):
     errors = {("heart", "level"): [0.2, 0.4], ("heart", "skm"): [0.1, 0.1]}
     errors |= {("heart", "uniform"): [0.4, 0.4], ("heart", "rmkl"): [0.2, 0.3]}

@@ -249,6 +249,7 @@ def test_a_solver_takes_no_more_memory_than_planned(n_points, n_widths, name, pa
 TIGHT = 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["level", "skm"])
 def test_a_solver_takes_about_the_memory_that_is_planned(name):
     bank, y = gaussian_bank(100, (0.5, 8.0), PassBank)
@@ -257,6 +258,7 @@ def test_a_solver_takes_about_the_memory_that_is_planned(name):
     assert 0.25 < held / (planned.needed + planned.spare) < 1.0
 
 
+@pytest.mark.slow
 def test_rows_that_are_kept_shrink_to_the_memory_that_there_is():
     bank, y = gaussian_bank(100, (0.5, 8.0), PassBank)
     roomy = METHODS["skm"].memory(size_of(bank, y, "skm"), METHODS["skm"].params())
@@ -301,6 +303,7 @@ def test_few_labels_make_few_deformed_kernels():
     assert few.memory_per_worker < all_known.memory_per_worker - 8 * 1000 * 1000**2 / 2.5
 
 
+@pytest.mark.slow
 def test_a_pass_over_a_streamed_bank_takes_no_more_memory_than_planned(tmp_path):
     draw = np.random.default_rng(0)
     roots = draw.normal(size=(400, 300, 1)).astype(np.float32)
@@ -543,6 +546,7 @@ def bank_of(n_points: int, **settings) -> BankPlan:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "params"),
     [

@@ -285,6 +285,7 @@ def planned(spec=None, n_splits=3, values=(1.0, 10.0), n_workers=2, memory=None,
     return make_plan(spec, datasets, banks, grids_on(datasets, values), n_workers, memory)
 
 
+@pytest.mark.slow
 @given(
     st.integers(1, 3),
     st.integers(1, 9),
@@ -319,6 +320,7 @@ def ids_by_place(plan):
     return {(r.dataset, r.bank_label, r.split, r.key, r.params.get("C")): r.id for r in plan.runs}
 
 
+@pytest.mark.slow
 @given(st.permutations([0.1, 1.0, 10.0, 100.0]), st.integers(1, 8))
 def test_ids_depend_neither_on_order_nor_on_workers(values, n_workers):
     assert ids_by_place(planned(values=values, n_workers=n_workers)) == ids_by_place(
@@ -398,6 +400,7 @@ def test_factors_are_stored_in_double_precision_however_large():
     assert (bank.dtype, bank.stored_bytes) == ("float64", 7 * (100 * 500_001 * 8 + 4 * 8 + 4))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 30), st.integers(1, 8))
 def test_a_shared_bank_is_divided_so_that_workers_stay_busy(n_splits, n_workers):
     plan = planned(spec_of(fit="all"), n_splits, n_workers=n_workers)

@@ -85,6 +85,7 @@ def fitted(
     return folder / "results", prepared_fit(folder / "results", choose(folder / "results"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["two", "three"])
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_probabilities_are_those_of_scikit_learn_on_the_same_folds(label, method, tmp_path):
@@ -119,6 +120,7 @@ def test_probabilities_are_those_of_scikit_learn_on_the_same_folds(label, method
     assert 0 < figures["brier"] < figures["brier_of_shares"]
 
 
+@pytest.mark.slow
 def test_the_threshold_is_that_of_the_metric_of_the_sweep(tmp_path):
     results, prepared = fitted(tmp_path, metric="balanced_error")
     model = calibrated(refit(results, choose(results)), prepared, "sigmoid")
@@ -148,6 +150,7 @@ def test_groups_stay_together_and_a_split_has_its_own_rows(tmp_path):
     assert refit(results, choose(results), 0).facts["rows"] == len(of_split)
 
 
+@pytest.mark.slow
 def test_real_values_have_no_probabilities(tmp_path):
     methods = entry("primalmkl", loss='"squared"', C=10.0)
     results = swept(tmp_path, methods, "value", dataset='task = "regression"')

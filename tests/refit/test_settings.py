@@ -56,6 +56,7 @@ def test_of_halving_the_last_rung_counts():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_trial_of_least_mean_error_is_fitted(tmp_path):
     results = swept(tmp_path, entry("level", C=LOG), splits=SPLITS + RANDOM)
     errors: dict[float, list[float]] = {}
@@ -69,6 +70,7 @@ def test_the_trial_of_least_mean_error_is_fitted(tmp_path):
     assert refit(results, found).facts["params"]["C"] == found.settings["C"]
 
 
+@pytest.mark.slow
 def test_a_search_of_other_settings_on_each_split_is_refused_until_one_is_given(tmp_path):
     results = swept(tmp_path, entry("level", C=LOG), splits=SPLITS + HALVING)
     last = {(r.split, r.params["C"]): r.scores["validation_error"]

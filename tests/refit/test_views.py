@@ -106,6 +106,7 @@ def cross_values(folder: Path, model: mkldist.Model, rows: np.ndarray) -> dict[s
     return {"grams": between, "ids": np.array(known), "points": np.array(fitted)}
 
 
+@pytest.mark.slow
 def test_views_are_predicted_as_in_the_sweep(folder, tmp_path):
     records = recorded(folder / "results")
     assert {record.state for record in records} == {RunState.COMPLETE}
@@ -262,6 +263,7 @@ def test_sparse_features_are_predicted_as_in_the_sweep(normalisation, scale, end
         np.testing.assert_allclose(in_python, record.decision_values, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_features_that_a_sparse_model_does_not_know_are_told(tmp_path):
     y = np.where(POINTS.sum(axis=1) > np.median(POINTS.sum(axis=1)), 1, -1)
     dump_svmlight_file(POINTS, y, str(tmp_path / "wide.svm"), zero_based=False)

@@ -20,6 +20,8 @@ from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec
 from tests.report.sweeps import THREE, pictured, recorded, run, write_three_classes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("fit", "normalisation", "few_labels"),
@@ -30,7 +32,6 @@ from tests.report.sweeps import THREE, pictured, recorded, run, write_three_clas
         ("train", '["centre", "trace"]', True),
     ],
 )
-@pytest.mark.slow
 def test_the_function_is_the_one_that_was_scored(
     fit, normalisation, few_labels, tmp_path, scheduler
 ):
@@ -49,7 +50,6 @@ def test_the_function_is_the_one_that_was_scored(
 @pytest.mark.parametrize(
     "kernel_weights", [pytest.param("per-class", marks=pytest.mark.slow), "shared"]
 )
-@pytest.mark.slow
 def test_several_classes_have_a_function_each(kernel_weights, tmp_path, scheduler):
     write_three_classes(tmp_path)
     spec = pictured(dataset=THREE, kernel_weights=kernel_weights, few_labels=True)
@@ -67,7 +67,6 @@ def test_several_classes_have_a_function_each(kernel_weights, tmp_path, schedule
         assert boundary(bank, dataset, splits, record).values.shape == (3, GRID, GRID)
 
 
-@pytest.mark.slow
 def test_the_grid_lies_around_all_points(tmp_path, scheduler):
     spec = pictured(few_labels=True)
     outcome = run(spec, tmp_path / "out", scheduler)
@@ -107,7 +106,6 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.mark.slow
 def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
     spec, figures = pictured(), tmp_path / "out" / "figures"
     outcome = run(spec, tmp_path / "out", scheduler)
@@ -134,7 +132,6 @@ def test_pictures_are_drawn_once(tmp_path, scheduler, drawn):
     assert {name: (figures / name).read_bytes() for name in files(figures)} == before
 
 
-@pytest.mark.slow
 def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     spec = pictured()
     outcome = run(spec, tmp_path / "out", scheduler)
@@ -149,7 +146,6 @@ def test_the_best_setting_of_the_first_split_is_shown(tmp_path, scheduler):
     assert identity in content
 
 
-@pytest.mark.slow
 def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, drawn):
     outcome = run(pictured(figures="[]"), tmp_path / "out", scheduler)
     assert (outcome.computed, outcome.figures, drawn) == (3, (), [])
@@ -159,7 +155,6 @@ def test_runs_recorded_without_coefficients_are_done_again(tmp_path, scheduler, 
     assert (outcome.computed, outcome.skipped, drawn) == (0, 3, NAMES)
 
 
-@pytest.mark.slow
 def test_failed_runs_have_no_picture(tmp_path, scheduler, drawn, monkeypatch):
     spec = pictured()
     outcome = run(spec, tmp_path / "out", scheduler)

@@ -99,6 +99,7 @@ def test_the_report_has_the_figure_with_the_table():
     assert chart.name == "explanation-heart"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
 def test_the_file_is_of_its_ending(ending, tmp_path):
     path = tmp_path / f"why{ending}"
@@ -123,6 +124,7 @@ def test_other_endings_are_refused(tmp_path):
         check_figure(tmp_path / "why.gif", overwrite=False)
 
 
+@pytest.mark.slow
 def test_convergence_is_drawn_against_passes_and_seconds():
     tree = traced({"level": [([1.0, 0.1], [1, 2], [0.5, 1.0])]})
     charts = convergence_charts(facts_of(tree))
@@ -172,6 +174,7 @@ def test_a_bank_of_one_size_has_none(finished):
     assert bank_size_charts(finished) == []
 
 
+@pytest.mark.slow
 def test_learning_curves_have_a_figure_for_a_data_set_of_several_sizes():
     losses = {50: 0.3, 100: 0.2, 200: 0.1}
     (chart,) = learning_charts(facts_of(learnt("level", losses)))

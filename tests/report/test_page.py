@@ -76,6 +76,7 @@ def html(page) -> str:
     return page.html()
 
 
+@pytest.mark.slow
 def test_sections_come_in_the_order_of_their_weight(page):
     names = [section.name for section in page.sections]
     assert names == [
@@ -276,6 +277,7 @@ def test_failed_runs_come_with_the_command_that_repeats_them(page):
     assert section.code == "mkldist sweep made-up.toml --retry-failed"
 
 
+@pytest.mark.slow
 def test_figures_are_written_in_every_format(finished, tmp_path):
     chart = path_charts(finished)[0]
     chart.write(tmp_path)
@@ -380,6 +382,7 @@ def test_counts_are_those_of_the_results(facts):
     assert facts.status.n_runs == len(facts.runs)
 
 
+@pytest.mark.slow
 def test_a_record_that_is_lost_leaves_the_page_as_it_is(facts):
     told = replace(facts.status, counts={RunState.WAITING: facts.status.n_runs})
     assert replace(facts, status=told).count(RunState.FAILED) == 1
@@ -465,6 +468,7 @@ def test_the_template_has_the_lines_by_which_a_page_is_recognised():
     assert "{{ page.title }}: report</title>" in head
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["grid", "halving", "no selection"])
 def test_the_bias_of_a_selection_has_a_section_before_the_paths_where_splits_select(finished, kind):
     tree = finished.tree.copy(deep=True)

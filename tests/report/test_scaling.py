@@ -58,6 +58,7 @@ def test_shares_are_of_the_build_once_and_the_runs_of_all_settings():
     )
 
 
+@pytest.mark.slow
 def test_a_table_shows_exponents_with_intervals_and_shares(over_kernels):
     (growth,) = over_kernels.growths
     table = exponents_table(growth)
@@ -88,6 +89,7 @@ def test_processor_time_that_is_not_recorded_is_a_dash():
     assert {row[4].text for row in exponents_table(growth).rows} == {"\u2013"}
 
 
+@pytest.mark.slow
 def test_over_both_sizes_each_fit_holds_the_other_fixed(over_both):
     assert [growth.over for growth in over_both.growths] == ["n_kernels", "n_train"]
     assert [growth.ends_of_other for growth in over_both.growths] == [[100, 400], [100, 1000]]
@@ -123,6 +125,7 @@ def test_a_time_that_bends_is_told():
     assert re.search(r"two largest: level 0\.\d\d \(last 0\.\d\d\)\.$", caution.text)
 
 
+@pytest.mark.slow
 def test_figures_draw_marks_fits_and_parts(over_kernels):
     time, parts = over_kernels.charts
     assert (time.name, parts.name) == ("time-n-kernels", "parts-n-kernels")
@@ -136,6 +139,7 @@ def test_figures_draw_marks_fits_and_parts(over_kernels):
     assert parts.data[["build", "passes", "solver"]].sum(axis=1).to_numpy() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_the_patterns_of_a_figure_are_its_own(over_kernels):
     svg = over_kernels.charts[1].svg()
     used = set(re.findall(r"url\(#([^)]+)\)", svg))
@@ -144,12 +148,14 @@ def test_the_patterns_of_a_figure_are_its_own(over_kernels):
     assert all(name.startswith("parts-n-kernels-") for name in used)
 
 
+@pytest.mark.slow
 def test_a_figure_without_builds_has_no_sign_for_them():
     parts = study_of(study(build=False)).charts[1]
     assert "build of the bank" not in texts_of(parts.svg())
     assert parts.caption.endswith("The results hold no times of builds.")
 
 
+@pytest.mark.slow
 def test_a_figure_over_one_size_has_panels_for_the_ends_of_the_other(over_both):
     time = over_both.charts[0]
     assert {"100 training points", "400 training points"} <= texts_of(time.svg())
@@ -157,6 +163,7 @@ def test_a_figure_over_one_size_has_panels_for_the_ends_of_the_other(over_both):
     assert sorted(time.data["n_train"].unique()) == [100, 400]
 
 
+@pytest.mark.slow
 def test_letters_of_the_figures_are_legible_in_print(over_both):
     for chart in over_both.charts:
         sizes = re.findall(r"font(?:-size)?:[^;\"]*?([\d.]+)px", chart.svg())
@@ -164,6 +171,7 @@ def test_letters_of_the_figures_are_legible_in_print(over_both):
         assert min(map(float, sizes)) >= 7.0  # points at the figure's width
 
 
+@pytest.mark.slow
 def test_many_bars_are_thinned_to_three_sizes_of_each_method():
     sizes = [100 * n for n in range(1, 1 + MOST_BARS)]
     parts = study_of(study(sizes, n_splits=2, settings=(1.0,))).charts[1]
@@ -173,6 +181,7 @@ def test_many_bars_are_thinned_to_three_sizes_of_each_method():
     assert "200" not in shown
 
 
+@pytest.mark.slow
 def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):
     over_kernels.write(tmp_path / "scaling")
     written = {path.name for path in (tmp_path / "scaling").iterdir()}
@@ -191,6 +200,7 @@ def test_a_folder_that_cannot_be_made_is_told(over_kernels, tmp_path):
         over_kernels.write(tmp_path / "taken" / "scaling")
 
 
+@pytest.mark.slow
 def test_without_matplotlib_there_are_tables_and_a_note(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     found = study_of(study())
@@ -221,6 +231,7 @@ def test_a_study_without_a_second_size_yet_is_refused(monkeypatch):
         scaling_study(Path("results/ring"))
 
 
+@pytest.mark.slow
 def test_one_size_of_two_can_be_asked_for(monkeypatch):
     tree = study((100, 300, 1000), (100, 200, 400))
     monkeypatch.setattr(module.Facts, "of", lambda path: facts_of(tree))

@@ -49,6 +49,7 @@ def test_the_headline_of_a_finished_sweep(finished):
     assert f"{finished.runs['gap'].max():.1e}" in certified
 
 
+@pytest.mark.slow
 def test_the_headline_of_a_running_sweep_counts_what_is_there(facts):
     asked, *_, certified = headline(facts, answers_of(facts))
     done = facts.count(RunState.COMPLETE)
@@ -123,6 +124,7 @@ def test_unstable_selections_of_a_method_are_told_once_for_all_data_sets(facts):
     assert f"{low:.2f} to {high:.2f} on heart and wdbc" in told
 
 
+@pytest.mark.slow
 def test_sizes_of_one_data_set_are_not_told_as_data_sets(facts):
     tree = facts.tree.copy()
     for node in tree.subtree:

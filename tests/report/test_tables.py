@@ -240,6 +240,7 @@ def test_the_runs_of_the_best_are_those_of_its_mean(of, request):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_bias_of_a_selection_has_both_rules_with_their_interval():
     found = selection_bias(test_selection.tree("classification"))
     table = selection_bias_table(found)

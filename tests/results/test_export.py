@@ -34,12 +34,14 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_netcdf_holds_the_tree(folder, tmp_path):
     target, *_ = export(folder, "netcdf", tmp_path / "new" / "results.nc")
     with xr.open_datatree(target, engine="netcdf4") as back:
         xr.testing.assert_identical(back.load(), open_results(folder).load())
 
 
+@pytest.mark.slow
 def test_zarr_holds_the_tree_for_any_reader(tmp_path, folder):
     plan = made_up_plan({"uniform": {}}, n_splits=2)
     Journal(tmp_path / "records.journal").append([made_up_record(plan.runs[0])])
@@ -56,6 +58,7 @@ def test_zarr_holds_the_tree_for_any_reader(tmp_path, folder):
         export(folder, "zarr", target.parent, overwrite=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_tables_hold_a_row_per_run(folder, tmp_path, format):
     target, *_ = export(folder, format, tmp_path / f"results.{format}")
@@ -82,6 +85,7 @@ def test_tables_hold_a_row_per_run(folder, tmp_path, format):
             assert float(row.outer_iterations) == record.counters["outer_iterations"]
 
 
+@pytest.mark.slow
 def test_a_file_is_replaced_only_when_asked(folder, tmp_path):
     target = tmp_path / "results.csv"
     target.write_text("mine")
@@ -137,6 +141,7 @@ def test_formats_say_which_package_to_install(folder, tmp_path, monkeypatch, for
     assert export(folder, "csv", tmp_path / "x.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["csv", "parquet"])
 def test_weights_stand_beside_the_runs_a_row_per_kernel(folder, tmp_path, format):
     _, target = export(folder, format, tmp_path / f"all.{format}")

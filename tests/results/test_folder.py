@@ -127,6 +127,7 @@ def test_a_folder_whose_manifest_is_gone_is_still_that_of_its_records(tmp_path, 
         pass
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_and_a_killed_one_leaves_no_lock(tmp_path):
     program = textwrap.dedent(
         f"""

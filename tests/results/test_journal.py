@@ -140,6 +140,7 @@ def test_a_tail_torn_at_any_byte_is_passed_over_and_cut_off(journal):
     assert same(Journal(journal.path).read(written[2].id), written[2])
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_costs_one_run(journal):
     sizes = three(journal)
     whole, ids = journal.path.read_bytes(), [run.id for run in RUNS[:3]]
@@ -319,6 +320,7 @@ for i, run in enumerate(runs):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", quick([0.1, 0.02, 0.3]))
 def test_a_writer_killed_at_any_moment_leaves_whole_records(journal, delay):
     root = Path(__file__).parents[2]

@@ -36,6 +36,7 @@ grids = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(grids, st.integers(1, 4), st.integers(1, 3))
 @settings(max_examples=40, deadline=None)
 def test_every_run_has_one_place_and_its_own_coordinates(grids, n_splits, n_banks):

@@ -134,6 +134,7 @@ def test_provenance_names_versions_and_inputs():
     assert facts["memory_bytes"] == psutil.virtual_memory().total
 
 
+@pytest.mark.slow
 def test_the_linear_algebra_is_that_of_a_process_that_did_runs():
     said = "from mkldist.results.record import environment; print(environment()['blas'])"
     after = f"import scipy.linalg, sklearn.svm; {said}"

@@ -148,6 +148,7 @@ def test_nodes_are_in_natural_order(tree):
     assert list(tree["heart"].children) == ["m4", "m20", "m100"]
 
 
+@pytest.mark.slow
 def test_banks_stand_side_by_side_along_their_sizes(tree):
     joined = mkldist.concat(tree, "n_kernels")
     assert {node.path for node in joined.leaves} == {
@@ -170,6 +171,7 @@ def test_banks_stand_side_by_side_along_their_sizes(tree):
     assert "margin" not in joined["wdbc/uniform"]
 
 
+@pytest.mark.slow
 def test_methods_have_all_settings_and_those_without_stand_at_each(tree):
     node = mkldist.concat(tree, "method_name")["heart/m20"].to_dataset()
     assert node.method_name.values.tolist() == ["level", "majority", "uniform"]
@@ -189,6 +191,7 @@ def test_methods_have_all_settings_and_those_without_stand_at_each(tree):
     assert node.margin.sel(method_name="uniform").isnull().all()
 
 
+@pytest.mark.slow
 def test_data_sets_stand_along_their_names_or_sizes(tree):
     joined = mkldist.concat(tree, "dataset")
     node = joined["m4/level"].to_dataset()

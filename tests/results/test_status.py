@@ -166,6 +166,7 @@ def asking(*words: str) -> str:
     return BY_DEFAULT.replace("[outputs]", "\n".join(("[outputs]", *words)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "variable"),
     quick([("predictions = true", "decision_values"), ("coefficients = true", "coefficients")]),
@@ -190,6 +191,7 @@ def test_what_is_asked_for_later_is_computed_once(tmp_path, words, variable):
     assert record_times(output) == times
 
 
+@pytest.mark.slow
 def test_few_decision_values_are_kept_by_default_with_facts_of_the_data(tmp_path, monkeypatch):
     for most, name in ((10**6, "few"), (1, "many")):
         monkeypatch.setattr("mkldist.run.rounds.MOST_VALUES", most)
@@ -204,6 +206,7 @@ def test_few_decision_values_are_kept_by_default_with_facts_of_the_data(tmp_path
     assert (data["features"], data["missing"]) == (2, 0)
 
 
+@pytest.mark.slow
 def test_what_is_kept_is_not_done_again_where_less_is_asked_for(tmp_path):
     output, asked = tmp_path / "r", asking("predictions = true")
     run_here(asked, output, None)

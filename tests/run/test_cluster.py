@@ -56,6 +56,7 @@ def worker_facts():
     )
 
 
+@pytest.mark.slow
 def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
     with ConnectOptions(n_workers=1).connect() as client:
         variables, limits = client.submit(worker_facts, pure=False).result(timeout=30)
@@ -67,6 +68,7 @@ def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
         assert client.submit(sum, (2, 2)).result(timeout=30) == 4
 
 
+@pytest.mark.slow
 def test_the_port_of_the_dashboard_can_be_chosen():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -113,6 +115,7 @@ def test_a_program_that_says_something_else_is_no_scheduler():
     gc.collect()  # Dask's failed client, whose end would wait for the start of another
 
 
+@pytest.mark.slow
 def test_a_cluster_file_starts_its_class(tmp_path):
     path = tmp_path / "tiny.yaml"
     path.write_text(
@@ -137,6 +140,7 @@ def test_a_missing_cluster_file_and_two_places_to_run_are_refused(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(tmp_path):
     (tmp_path / "dying.py").write_text("import os; os._exit(1)")
     with (
@@ -169,6 +173,7 @@ def test_threads_are_counted_over_workers_as_far_as_they_are_known(tmp_path, mon
     assert ConnectOptions(cluster_file=path, n_workers=3).expected_threads() == 3
 
 
+@pytest.mark.slow
 def test_only_a_cluster_that_replaces_workers_gives_lost_ones_up(tmp_path):
     name, path = "distributed.deploy.lost-worker-timeout", tmp_path / "tiny.yaml"
     usual = dask.config.get(name)
@@ -189,6 +194,7 @@ def test_the_settings_for_ones_own_scheduler_are_those_of_a_local_cluster():
     assert {key: dask.config.get(key, config=given) for key in DASK_CONFIG} == expected
 
 
+@pytest.mark.slow
 def test_tasks_that_nobody_awaits_print_nothing_while_a_client_is_open(scheduler, caplog):
     of_asyncio = logging.getLogger("asyncio")
     with caplog.at_level(logging.WARNING, "asyncio"):
@@ -229,6 +235,7 @@ def test_no_command_of_the_project_shows_a_dashboard_to_other_machines():
     assert said == 'private="--dashboard-address 127.0.0.1:0"'
 
 
+@pytest.mark.slow
 @JOBQUEUE
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 @pytest.mark.parametrize(
@@ -260,6 +267,7 @@ def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name
         assert word in job
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -291,6 +299,7 @@ def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
         cluster_class(read_cluster_file(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "where", "said"),
     [
@@ -391,6 +400,7 @@ def test_a_remote_scheduler_is_joined_unencrypted_only_if_that_is_allowed():
     ConnectOptions("tls://10.1.2.3:8786").check()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(is_loopback(get_ip()), reason="this machine has no address for others")
 def test_a_cluster_file_whose_scheduler_others_reach_says_so_or_is_refused(tmp_path):
     path = tmp_path / "open.yaml"

@@ -45,6 +45,7 @@ def findings(folder) -> dict[str, Finding]:
     return {finding.name: finding for finding in examine(folder)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_a_sound_machine_is_described_and_nothing_stays(tmp_path, cache):
     folder = tmp_path / "results"
@@ -158,6 +159,7 @@ def examined(options: ConnectOptions, folder: Path, wait: float = 30) -> dict[st
     return {one.name: one for one in examine_cluster(options, places, wait)}
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_the_same_mkldist_on_its_worker_is_told(tmp_path):
     older = tmp_path / "mkldist-0.0.1.dist-info"
     older.mkdir()
@@ -176,6 +178,7 @@ def test_a_scheduler_without_the_same_mkldist_on_its_worker_is_told(tmp_path):
     assert found["versions"].words.startswith(f"worker {worker}: version 0.0.1 of mkldist; ")
 
 
+@pytest.mark.slow
 def test_a_profile_is_started_checked_and_stopped(tmp_path):
     profile = tmp_path / "tiny.yaml"
     profile.write_text(TINY.format(workers=2).replace("n_workers: 2", "processes: false"))

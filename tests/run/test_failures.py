@@ -167,6 +167,7 @@ def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path, si
     assert {name: after[name] for name in before} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", quick(["SIGINT", "SIGTERM", "SIGHUP"]))
 def test_an_interrupt_before_the_first_run_says_what_is_kept(tmp_path, sign):
     output = tmp_path / "small"
@@ -221,6 +222,7 @@ def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
     assert {name: after[name] for name in before} == before
 
 
+@pytest.mark.slow
 def test_a_run_that_raises_in_a_thread_fails_alone(tmp_path):
     output = tmp_path / "small"
     with start_process(
@@ -231,6 +233,7 @@ def test_a_run_that_raises_in_a_thread_fails_alone(tmp_path):
     assert sorted(record.state for record in records(output).values()) == ["complete", "failed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", quick(["memory", "mmap", "stream"]))
 def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
     tmp_path, scheduler, node_cache, backend
@@ -303,6 +306,7 @@ def small_disk(path: Path, kib: int):
         subprocess.run(["umount", "-l", str(path)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kib", [16, 256, 400])  # of 570 that the sweep takes
 def test_a_full_disk_ends_the_sweep_with_a_message(tmp_path, scheduler, kib):
     disk = tmp_path / "disk"

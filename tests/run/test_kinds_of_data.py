@@ -152,6 +152,7 @@ def normalised(
     return np.array(factors)[:, None, None] * grams, np.array(factors)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("normalisation", "backend", "C"), [("trace", "auto", 50.0), ("variance", "recompute", 1.0)]
 )
@@ -223,6 +224,7 @@ def write_gaps(folder: Path) -> None:
     (folder / "gaps.csv").write_text("\n".join(["a,b,c,ill", *lines]) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", ["train", "all"])
 @pytest.mark.parametrize("impute", quick(["median", "mean", "most_frequent"]))
 def test_decision_values_are_those_of_imputers_fitted_on_the_same_rows(

@@ -183,6 +183,7 @@ def ids(done):
     return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
 
 
+@pytest.mark.slow
 def test_shared_weights_are_part_of_what_a_run_is(tmp_path):
     own = ids(do(iris(LEVEL), tmp_path))
     shared = ids(do(iris(LEVEL + 'kernel_weights = "shared"\n'), tmp_path))
@@ -361,6 +362,7 @@ def hand_made_kernel(x, split, fit, normalisation):
     return total[: len(train)], total[len(train) :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fit", "target", "normalisation"),
     quick([("train", "zscore", "trace"), ("all", "none", "none"), ("all", "zscore", "centre")]),
@@ -414,6 +416,7 @@ def check_tree(output, splits):
             assert trace.gap.values[n - 1] == pytest.approx(record.gap, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_traces_come_whole_out_of_a_sweep_that_is_resumed(tmp_path, scheduler):
     output = tmp_path / "out" / "values"
     run_here(sweep(), output, scheduler)
@@ -426,6 +429,7 @@ def test_traces_come_whole_out_of_a_sweep_that_is_resumed(tmp_path, scheduler):
     check_tree(output, load_snapshot(snapshot)[1])
 
 
+@pytest.mark.slow
 def test_targets_in_other_units_are_other_runs_on_the_same_banks(tmp_path, scheduler):
     output = tmp_path / "out" / "values"
     first = run_here(sweep(), output, scheduler)
@@ -452,6 +456,7 @@ loss = "squared"
 """
 
 
+@pytest.mark.slow
 def test_classes_and_values_in_one_sweep(tmp_path, scheduler):
     output = tmp_path / "out" / "mixed"
     outcome = run_here(MIXED, output, scheduler)
@@ -462,6 +467,7 @@ def test_classes_and_values_in_one_sweep(tmp_path, scheduler):
         assert "rmse" not in tree["two_moons/spicymkl"].ds
 
 
+@pytest.mark.slow
 def test_precomputed_matrices_of_real_values(tmp_path, scheduler):
     rng = np.random.default_rng(3)
     x = rng.normal(size=(40, 3))
@@ -522,6 +528,7 @@ def unit_traces(kernels, rows):
     return kernels / kernels[:, rows, rows].sum(axis=1)[:, None, None]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("source", ['source = "two_moons"', 'source = "iris"'])
 def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
@@ -600,6 +607,7 @@ def test_held_out_points_are_unlabelled_to_semi_supervised_methods(tmp_path):
         assert record.scores["validation_error"] == pytest.approx(np.concatenate(wrong).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 def test_labels_of_test_and_unlabelled_points_select_nothing(tmp_path):
     draw = np.random.default_rng(5)
@@ -712,6 +720,7 @@ def test_selected_settings_are_those_of_least_validation_error(tmp_path, schedul
     assert (whole.C[0] == mkldist.selected(ties)["moons/level"].C).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 def test_without_selection_there_is_nothing_to_select_by(tmp_path, scheduler):
     toml = folded('[[methods]]\nname = "majority"\n', selection="")

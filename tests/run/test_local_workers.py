@@ -70,6 +70,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["a file", "standard input"])
 def test_any_script_may_start_workers_which_are_a_session_of_their_own(tmp_path, given):
     path = tmp_path / "script.py"
@@ -87,6 +88,7 @@ def test_any_script_may_start_workers_which_are_a_session_of_their_own(tmp_path,
     assert (done.returncode, done.stderr, done.stdout.splitlines()) == (0, "", lines)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a shell of POSIX closes them")
 def test_a_program_may_have_no_standard_files(tmp_path):
     script = tmp_path / "script.py"
@@ -96,6 +98,7 @@ def test_a_program_may_have_no_standard_files(tmp_path):
     assert (tmp_path / "done").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", ["coordinator", "host"])
 def test_no_process_outlives_a_kill_and_the_next_sweep_removes_the_folders(folder, killed):
     process = subprocess.Popen(
@@ -114,6 +117,7 @@ def test_no_process_outlives_a_kill_and_the_next_sweep_removes_the_folders(folde
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
 def test_workers_end_though_a_process_that_the_coordinator_forked_lives(folder):
     process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True)
@@ -129,6 +133,7 @@ def test_workers_end_though_a_process_that_the_coordinator_forked_lives(folder):
         process.communicate()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced():
     with ConnectOptions(n_workers=1).connect() as client:
         [before] = client.run(os.getpid).values()
@@ -158,6 +163,7 @@ def test_without_python_there_are_no_workers(monkeypatch, tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_dask_uses_the_folder_while_the_context_lasts(folder):
     import dask
 
@@ -170,6 +176,7 @@ def test_dask_uses_the_folder_while_the_context_lasts(folder):
     assert dask.config.get("temporary-directory") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "option",
     quick([[], ["--workers", "1"]]),

@@ -27,6 +27,8 @@ from tests.run.sweeps import (
 from tests.run.test_tasks import task_of
 from tests.variants import quick
 
+pytestmark = pytest.mark.slow
+
 TEXT = """
 name = "factors"
 tol = 1e-3
@@ -98,7 +100,6 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path, fit):
         assert "exact_gap" not in exact[name].extra
 
 
-@pytest.mark.slow
 def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
     single = task(tmp_path / "single", dtype="float32")
     found, exact = records(single), records(task(tmp_path / "memory", "memory"))
@@ -170,7 +171,6 @@ def test_inner_folds_of_methods_that_choose_a_kernel_are_solved_on_factors(tmp_p
         assert record.scores["validation_error"] < 0.3
 
 
-@pytest.mark.slow
 def test_each_class_is_certified_and_all_together(tmp_path):
     found = records(task(tmp_path, data='name = "wine"'))
     for record in found.values():
@@ -217,7 +217,6 @@ def test_a_run_does_not_depend_on_those_beside_it(tmp_path):
     assert (alone.decision_values == together["level 100"].decision_values).all()
 
 
-@pytest.mark.slow
 def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_path):
     text = sweep_text({"level": [1.0, 10.0], "uniform": [1.0, 10.0]}, backend="factors")
     whole, output = tmp_path / "a" / "whole", tmp_path / "b" / "killed"

@@ -52,6 +52,7 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results" / "mine"
 
 
+@pytest.mark.slow
 def test_results_come_out_the_same_without_the_sweep_file(results, tmp_path):
     (tmp_path / "files" / "mine.toml").unlink()
     again = Rerun(results, rerun_folder(results))
@@ -68,6 +69,7 @@ def test_results_come_out_the_same_without_the_sweep_file(results, tmp_path):
     assert Rerun(results, rerun_folder(results)).run().computed == 0
 
 
+@pytest.mark.slow
 def test_a_rerun_can_be_run_again_after_its_folder_has_moved(results, tmp_path):
     Rerun(results, tmp_path / "b").run()
     moved = (tmp_path / "b").rename(tmp_path / "c")

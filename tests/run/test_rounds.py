@@ -113,6 +113,7 @@ def test_a_sweep_of_grids_has_one_round_and_reads_nothing():
     assert ids == {run.id for run in rounds.plan.runs if run.key == "uniform"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("search", "n_runs"),
     [
@@ -479,6 +480,7 @@ def test_proposals_are_a_function_of_what_was_found():
     assert len({values["C"] for values in one}) == 6
 
 
+@pytest.mark.slow
 def test_later_trials_are_near_the_optimum():
     pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
     better = []

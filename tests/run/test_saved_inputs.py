@@ -170,6 +170,7 @@ def said(command, *words: str) -> str:
     return CliRunner().invoke(command, words, catch_exceptions=False).output
 
 
+@pytest.mark.slow
 def test_a_changed_file_is_named_with_what_becomes_of_the_runs(table: Path) -> None:
     said(sweep, "small.toml")
     assert "recorded:  1 of 1 run in" in said(plan, "small.toml")

@@ -408,6 +408,7 @@ def folder(tmp_path_factory):
     return output
 
 
+@pytest.mark.slow
 def test_both_methods_solve_one_problem(folder):
     with open_results(folder) as tree:
         moons = tree["two_moons"]
@@ -421,6 +422,7 @@ def test_both_methods_solve_one_problem(folder):
     np.testing.assert_allclose(level.decision_values, spicy.decision_values, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_every_setting_of_a_method_runs_at_every_c(folder):
     with open_results(folder) as tree:
         silp = tree["two_moons/silp"].to_dataset()
@@ -447,6 +449,7 @@ def test_a_model_needs_one_c(folder):
     assert run.params["C"] == 7.0
 
 
+@pytest.mark.slow
 def test_solutions_without_kernels_give_no_c(tmp_path):
     text = TEXT.replace("[10.0, 2.5]", "[1e-6]").replace("isolated", "shared")
     said = StringIO()
@@ -491,6 +494,7 @@ def study(tmp_path_factory) -> Path:
     return output
 
 
+@pytest.mark.slow
 def test_every_size_has_its_node_with_the_names_of_the_sweep_file(study):
     with open_results(study) as tree:
         nodes = {node.path: node.attrs for node in method_nodes(tree)}
@@ -531,6 +535,7 @@ def test_sizes_lie_side_by_side_in_either_order(study):
         )
 
 
+@pytest.mark.slow
 def test_several_series_keep_their_names(study):
     with open_results(study) as tree:
         renamed = tree.copy()
@@ -542,6 +547,7 @@ def test_several_series_keep_their_names(study):
         assert joined["two_moons-10/grid/level"].n_kernels.values.tolist() == [4, 8]
 
 
+@pytest.mark.slow
 def test_larger_sizes_hold_the_smaller_ones_and_have_the_same_test_part(study):
     with open_results(study) as tree:
         names = [tree[f"two_moons-10/grid-{m}"].kernel.values.tolist() for m in (4, 8, 16)]
@@ -636,6 +642,7 @@ def test_isolated_runs_do_not_overlap_though_more_workers_are_asked_for(tmp_path
     assert not sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
+@pytest.mark.slow
 def test_runs_tell_what_passes_cost_and_nodes_what_banks_cost(study):
     """Compare with the passes of `uniform`, which reads everything, and with the bank's store."""
     with open_results(study) as tree:

@@ -57,6 +57,7 @@ def built(monkeypatch):
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("fit", ["train", "all"])
 @pytest.mark.parametrize("features", ["preprocessed", "raw"])
@@ -134,6 +135,7 @@ def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_featu
         assert record.scores["unlabelled_error"] == record.scores["test_error"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
     draw = np.random.default_rng(5)
@@ -176,6 +178,7 @@ def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
     np.testing.assert_allclose(*values, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
 def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     second = '[[banks]]\nname = "two"\nnormalisation = "none"\n[[banks.kernels]]\n'

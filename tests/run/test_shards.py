@@ -180,6 +180,7 @@ def kept_bytes() -> int:
     return SHARDS.n_bytes
 
 
+@pytest.mark.slow
 def test_a_sharded_bank_gives_the_results_of_one_in_memory_and_leaves_nothing(tmp_path, scheduler):
     run_here(sweep_text(METHODS, backend="sharded"), tmp_path / "sharded", scheduler)
     assert not (tmp_path / "banks").exists()

@@ -128,6 +128,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     return tmp_path / "cache"
 
 
+@pytest.mark.slow
 def test_a_sweep_loses_its_banks_alone_and_computes_them_again(tmp_path, scheduler):
     path = tmp_path / "results" / "small"
     run_here(sweep_text(METHODS), path, scheduler)

@@ -155,6 +155,7 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
         assert (tree["two_moons/uniform"].state == "complete").all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "n_left_out"),
     [({"uniform": [10.0]}, 0), ({"uniform": [10.0, 100.0]}, 2)],
@@ -183,6 +184,7 @@ def test_the_note_of_a_killed_process_goes_though_nothing_is_left_to_do(tmp_path
     assert not (output / WORK_NOTE).exists()
 
 
+@pytest.mark.slow
 def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
     said = io.StringIO()
@@ -206,6 +208,7 @@ def test_a_damaged_record_is_computed_again(tmp_path, scheduler):
     assert len(records(output)) == 6
 
 
+@pytest.mark.slow
 def test_banks_are_deleted_when_nobody_needs_them_unless_they_are_kept(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
     text = sweep_text({"uniform": [1.0]}).replace("keep_banks = true", "")
@@ -213,6 +216,7 @@ def test_banks_are_deleted_when_nobody_needs_them_unless_they_are_kept(tmp_path,
     assert not list((tmp_path / "out").rglob("banks/*/zarr.json"))
 
 
+@pytest.mark.slow
 def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
     tmp_path, scheduler
 ):
@@ -229,6 +233,7 @@ def test_banks_that_differ_in_normalisation_alone_share_a_store_and_not_results(
     assert found["plain"] != pytest.approx(found["bank"], rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalisation", quick(["trace", "cosine"]))
 def test_precomputed_matrices_go_the_same_way(tmp_path, scheduler, normalisation):
     rng = np.random.default_rng(5)
@@ -284,6 +289,7 @@ def test_data_sets_that_differ_in_their_splits_alone(tmp_path, scheduler):
     }
 
 
+@pytest.mark.slow
 def test_kernels_on_the_same_features_are_a_group_of_group_mkl(tmp_path, scheduler):
     output = tmp_path / "out" / "small"
     text = sweep_text({"group_mkl": [10.0]}, repeats=1)
@@ -372,6 +378,7 @@ def test_a_path_agrees_with_separate_runs_in_fewer_passes(tmp_path, scheduler):
         assert warm <= 3 * len(further)
 
 
+@pytest.mark.slow
 def test_a_path_goes_on_from_what_is_recorded(tmp_path, scheduler):
     output, text = tmp_path / "out" / "small", text_of("path", {"level": C})
     run_here(text, output, scheduler)
@@ -390,6 +397,7 @@ def test_a_path_goes_on_from_what_is_recorded(tmp_path, scheduler):
         assert record.objective == pytest.approx(before[run_id].objective, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["shared", "own"])
 def test_classes_have_paths_of_their_own(tmp_path, scheduler, weights):
     text = text_of("path", {"level": [1.0, 10.0]}, repeats="1")
@@ -522,6 +530,7 @@ def test_a_time_ends_when_it_is_over(monkeypatch):
         own.check()
 
 
+@pytest.mark.slow
 def test_a_sweep_ends_at_its_time_and_the_same_call_resumes(tmp_path, monkeypatch):
     output = tmp_path / "small"
     text = TEXT.replace("[[datasets]]", 'wall_time = "2h"\n[[datasets]]', 1)

@@ -166,6 +166,7 @@ def test_a_receipt_that_is_lost_with_its_worker_is_no_reason_to_end(tmp_path, cl
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
 
 
+@pytest.mark.slow
 def test_batches_are_divided_among_the_threads_of_the_scheduler(tmp_path, client):
     text = sweep_text({"uniform": [1.0]}, repeats=12, fit="all")
     client.n_threads = 2
@@ -198,6 +199,7 @@ def times_done(tasks) -> Counter[str]:
     return Counter(run.id for task in tasks for run in task.runs)
 
 
+@pytest.mark.slow
 def test_what_a_batch_sends_is_recorded_as_what_it_returns(tmp_path, client, monkeypatch):
     sweep(TEXT, tmp_path / "returned" / "small")
     tasks = through_the_queue(monkeypatch, lambda _, records: records)
@@ -349,6 +351,7 @@ def test_a_small_sweep_is_done_by_a_thread_and_one_with_workers_by_processes(tmp
     assert [(one.in_this_process, one.n_workers) for one in chosen] == [(True, 2), (False, 1)]
 
 
+@pytest.mark.slow
 def test_a_small_sweep_starts_no_process_and_imports_no_cluster(tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(TEXT)
@@ -389,6 +392,7 @@ def test_runs_without_a_record_are_counted(tmp_path, client, monkeypatch):
     assert outcome.counts[RunState.COMPLETE] == 5
 
 
+@pytest.mark.slow
 def test_a_sweep_at_work_is_told_and_banks_are_counted_as_they_are_built(tmp_path, monkeypatch):
     """A bank that its batch builds is complete when the batch begins to solve."""
     told, counted = [], []

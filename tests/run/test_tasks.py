@@ -378,6 +378,7 @@ def holder() -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("end", ["ends", "is killed"])
 def test_a_process_waits_until_the_one_that_has_the_turn_ends(holder, end):
@@ -427,6 +428,7 @@ def test_machines_that_share_a_cache_have_turns_of_their_own(monkeypatch):
     assert len(files) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
     """It may be an OSError, as that of a connection that is closed, and says nothing of locks."""
@@ -495,6 +497,7 @@ def test_a_state_is_taken_once():
     assert kept.take("one") is None
 
 
+@pytest.mark.slow
 def test_those_kept_first_make_room():
     kept = StateCache(3 * 320)
     for name in "abcd":

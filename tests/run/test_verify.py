@@ -332,6 +332,7 @@ def test_runs_after_a_flipped_bit_equal_those_without(tmp_path, monkeypatch, see
     assert_equal(damage.values_of(output, timed=False), damage.values_of(clean, timed=False))
 
 
+@pytest.mark.slow
 def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"
@@ -346,6 +347,7 @@ def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
     assert_equal(damage.values_of(output, timed=False), expected)
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"

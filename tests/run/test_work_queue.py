@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -342,6 +343,7 @@ def test_a_bank_without_batches_that_cannot_be_built_is_abandoned():
     assert work_queue.abandoned_banks == {"a": "no answer"}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.data())
 def test_every_run_ends_exactly_once(data):

@@ -499,6 +499,7 @@ def on_other_machines(monkeypatch, sharing: Sharing) -> SchedulerInMemory:
     return scheduler
 
 
+@pytest.mark.slow
 def test_a_sweep_finds_the_same_whatever_its_workers_share(tmp_path, client, monkeypatch):
     sweep(TEXT, tmp_path / "here" / "small")
     expected = solutions(tmp_path / "here" / "small")
@@ -601,6 +602,7 @@ def refreshed(tasks: PendingTasks) -> int:
     return tasks.n_threads
 
 
+@pytest.mark.slow
 def test_tasks_go_to_the_workers_admitted_and_again_when_these_have_gone():
     cluster = Chosen("tcp://a:1", "tcp://c:1")
     tasks = PendingTasks(cluster, cluster)

@@ -74,6 +74,7 @@ def assert_true(
     assert value <= solution.objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", quick(range(0, 24, 6)))
 def test_the_exact_gap_is_never_below_the_true_one(first):
     for seed in sorted(set(range(first, first + 6)) - HARD_FOR_CONES):
@@ -124,6 +125,7 @@ def assert_true_though_rounded(seed: int) -> None:
     assert_true(solution, grams, y, C, fixed=fixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", quick(range(0, 200, 10)))
 def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_function(first):
     for seed in range(first, first + 10):
@@ -132,6 +134,7 @@ def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_funct
         assert solution.exact_dual_objective <= solution.objective
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", quick(range(0, 40, 5)))
 def test_factors_in_single_precision_leave_the_bounds_true(first):
     for seed in range(first, first + 5):
@@ -163,6 +166,7 @@ def test_the_bounds_of_factors_in_single_precision_are_not_those_of_the_factors(
     assert_true(solution, grams, y, C)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["level", "uniform"])
 def test_full_rank_closes_the_exact_gap(method):
     with KernelBank(X, ENTRIES, backend="factors", rank=120, tolerance=0.0) as bank:
@@ -173,6 +177,7 @@ def test_full_rank_closes_the_exact_gap(method):
     assert solution.exact_gap <= 2e-6
 
 
+@pytest.mark.slow
 def test_ranks_narrow_the_exact_gap():
     gaps = []
     for rank in (10, 40, 110):
@@ -206,6 +211,7 @@ def test_classes_that_share_weights_are_certified_together():
     np.testing.assert_allclose(found, solution.training_values, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_no_matrix_of_all_points_is_made():
     n = 4000
     points = np.random.default_rng(0).normal(size=(n, 2))

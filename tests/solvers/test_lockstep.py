@@ -42,6 +42,7 @@ def grid_jobs(bank, y, name="level", tol=1e-6):
     return [make_job(view, y, bank.n_kernels, name, key=f"C={C:g}", C=C, tol=tol) for C in GRID]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(["level", "simplemkl"]))
 def test_eight_values_in_lockstep_use_less_than_a_third_of_the_passes(name):
     instance = instances.more_kernels_than_points()
@@ -90,6 +91,7 @@ def test_different_methods_share_passes_and_agree():
     assert times["majority"].rounds == 0
 
 
+@pytest.mark.slow
 def test_folds_on_one_bank_share_passes():
     instance = instances.balanced()
     rng = np.random.default_rng(0)
@@ -191,6 +193,7 @@ def test_a_malformed_request_after_the_solver_fails_its_own_job_only():
     assert outcomes["uniform"].converged
 
 
+@pytest.mark.slow
 def test_shares_of_a_pass_add_up_to_what_was_read():
     instance = instances.more_kernels_than_points()
     bank = MemoryBank.from_grams(instance.grams)

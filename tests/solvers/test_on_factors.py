@@ -56,6 +56,7 @@ def test_factors_grow_until_the_optimum_is_that_of_the_kernels(seed):
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01 * tol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", quick([3.0, 30.0]))
 def test_only_kernels_that_matter_get_long_factors(C, monkeypatch):
     monkeypatch.setattr(on_factors, "FEW", 1.0)  # of so few kernels most are active at first
@@ -70,6 +71,7 @@ def test_only_kernels_that_matter_get_long_factors(C, monkeypatch):
     assert abs(solution.objective / optimum_at(C) - 1.0) <= 1.01e-3
 
 
+@pytest.mark.slow
 def test_passes_over_all_kernels_are_spent_on_certificates_alone(monkeypatch):
     seen, exactly = [], FactoredKernels.exactly
 
@@ -95,6 +97,7 @@ def test_the_machine_on_equal_weights_holds_too():
     assert abs(solution.objective / optimum - 1.0) <= 1.01e-3
 
 
+@pytest.mark.slow
 def test_classes_that_share_weights_hold_together():
     y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])[:60]
     grams = GRAMS[:, :60, :60]
@@ -116,6 +119,7 @@ def test_duplicates_and_kernels_of_low_rank_need_no_more_columns_than_they_have(
     assert solution.exact_gap <= 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limits", "params", "said"),
     [
@@ -132,6 +136,7 @@ def test_the_limit_that_ends_the_growth_is_said(limits, params, said):
     assert solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_a_solver_that_stops_early_is_certified_as_it_is():
     kernels = kernels_of(GRAMS)
     solution, limit = solved(kernels, C=30.0, tol=1e-6, max_iter=1)
@@ -141,12 +146,14 @@ def test_a_solver_that_stops_early_is_certified_as_it_is():
     assert solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 def test_work_of_all_rounds_is_counted():
     solution, _ = solved(kernels_of(GRAMS), C=30.0, tol=1e-3)
     alone, _ = solved(kernels_of(GRAMS, tolerance=0.0, rank=5), C=30.0, tol=1e-3)
     assert solution.counters.svm_solves > alone.counters.svm_solves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "params", "unit"),
     [
@@ -191,6 +198,7 @@ def test_a_solution_beyond_the_tolerance_has_not_converged_where_factors_lack_no
     assert found.limit == "rounding"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "loss"), [("spicymkl", "hinge"), ("elastmkl", "logistic")])
 @pytest.mark.parametrize("C", quick([10.0, 2.0]))
 def test_kernels_below_the_largest_grow_where_a_threshold_makes_them_active(name, loss, C):
@@ -207,6 +215,7 @@ def test_kernels_below_the_largest_grow_where_a_threshold_makes_them_active(name
     assert optimum * (1 - 1e-6) <= solution.objective <= optimum * (1 + 1.01e-3)
 
 
+@pytest.mark.slow
 def test_a_sample_shows_which_factors_to_make_longer_before_a_pass_is_spent(monkeypatch):
     seen, certified = [], on_factors.certified_exactly
 
@@ -225,6 +234,7 @@ def test_a_sample_shows_which_factors_to_make_longer_before_a_pass_is_spent(monk
     assert "sampled_points" not in solution.extra
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick(range(5), 2))
 def test_where_a_pass_is_too_dear_the_certificate_is_statistical_and_says_so(seed, monkeypatch):
     visited, exactly = [], FactoredKernels.exactly
@@ -258,6 +268,7 @@ def many(monkeypatch):
     monkeypatch.setattr(on_factors, "MANY", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", quick(["level", "uniform", "silp", "simplemkl", "hessianmkl"], 2))
 @pytest.mark.parametrize("C", quick([3.0, 0.5]))
 def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_kernels(many, name, C):
@@ -282,6 +293,7 @@ def from_points(y=Y, cosine=False, **limits):
     return begin_factors(source, FactorLimits(**limits))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
 @pytest.mark.parametrize(("C", "tol"), quick([(3.0, 1e-2), (0.5, 1e-2), (30.0, 1e-2), (3.0, 1e-4)]))
 def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol):
@@ -371,6 +383,7 @@ def test_the_value_by_points_is_that_of_the_expansion(many):
     assert np.array_equal(own, np.broadcast_to(v, (np.count_nonzero(d), N)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", quick([{"time_limit": 1e-9}, {"max_iter": 1}]))
 def test_a_limit_before_or_among_products_leaves_true_bounds(many, params):
     kernels = from_points()
@@ -380,6 +393,7 @@ def test_a_limit_before_or_among_products_leaves_true_bounds(many, params):
     assert 0.0 < solution.exact_dual_objective <= optimum <= solution.objective * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["few points", "classes", "dear", "no path", "no loops"])
 def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
     def none(self):
@@ -402,6 +416,7 @@ def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
     assert solution.exact_gap <= 1e-2
 
 
+@pytest.mark.slow
 def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeypatch):
     monkeypatch.setattr(on_factors, "HOPELESS", 0.0)
     seen, with_diagonals = [], FactoredKernels.with_diagonals
@@ -419,6 +434,7 @@ def test_diagonals_take_what_narrow_kernels_lack_before_ranks_grow(many, monkeyp
     assert seen[-1][1][3] == 5  # the narrowest kernel
 
 
+@pytest.mark.slow
 def test_methods_of_other_objectives_have_no_diagonals(many):
     params = {"loss": "logistic", "C": 10.0}
     solution, _ = solved(kernels_of(NARROW), "spicymkl", tol=1e-2, **params)

@@ -44,6 +44,7 @@ def test_gradient_and_hessian_in_z_are_those_of_finite_differences(name):
     np.testing.assert_allclose(P @ left, differences(gradient, z, 1e-7), atol=1e-5)
 
 
+@pytest.mark.slow
 @every_loss
 @every_instance
 @pytest.mark.parametrize("lam", [1e-2, 1.0])

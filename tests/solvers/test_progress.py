@@ -297,6 +297,7 @@ def test_without_room_the_largest_stay_and_the_others_are_unknown(n_entries, sha
     assert known.all() == (np.count_nonzero(weights) <= n_entries)
 
 
+@pytest.mark.slow
 def test_many_iterations_of_many_kernels_take_the_bytes_of_the_plan():
     n_kernels = 200_000
     draw = np.random.default_rng(0)

@@ -40,6 +40,7 @@ def test_no_limit_of_time_stays_infinite():
     assert math.isinf(SolverParams(time_limit=math.inf).time_limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "C"),
     [

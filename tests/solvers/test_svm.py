@@ -123,6 +123,7 @@ def test_a_bound_for_each_point_agrees_with_libsvm(make):
     assert svm.objective == pytest.approx(0.5 * norm + 10.0 * hinge, rel=1e-9)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.floats(-10, 10), st.floats(0.01, 10)), min_size=2, max_size=30),
     st.randoms(use_true_random=False),
@@ -195,6 +196,7 @@ def optimum_without_bounds(grams: np.ndarray, y: np.ndarray, largest: float) -> 
     raise AssertionError("Clarabel gave up at every C")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "own"),
     [

@@ -156,6 +156,7 @@ def simplex_dual(grams: np.ndarray, y: np.ndarray, lam: float) -> tuple[np.ndarr
     return y * size.value, float(problem.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", quick(range(6), 2))
 @pytest.mark.parametrize("away", [1e-4, 1e-2])
 def test_screened_kernels_are_not_those_of_the_conic_optimum(seed, away):
@@ -183,6 +184,7 @@ def test_screened_kernels_are_not_those_of_the_conic_optimum(seed, away):
         assert candidates.report["screened"] > len(grams) / 4
 
 
+@pytest.mark.slow
 def test_radii_are_asked_for_once_and_only_where_they_may_help():
     grams, y = random_instance(0)
     r, _ = simplex_dual(grams, y, 0.02)

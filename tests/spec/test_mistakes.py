@@ -309,6 +309,7 @@ def places(node: Any, path: tuple[int | str, ...] = ()) -> list[tuple[int | str,
     return found
 
 
+@pytest.mark.slow
 @given(st.data(), values)
 def test_any_value_anywhere_is_right_or_told_with_its_place(data, value):
     document = tomllib.loads(SWEEP)

@@ -29,6 +29,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(NESTED)
 def test_toml_reads_what_is_spelled(value):
     text = spelled(value)
@@ -49,6 +50,7 @@ def test_long_values_are_cut(length, ending):
 TABLE = st.dictionaries(WORDS, NESTED | st.lists(st.dictionaries(WORDS, NESTED, max_size=2)))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(WORDS, NESTED | TABLE | st.lists(TABLE, max_size=2), max_size=4))
 def test_toml_reads_a_document_that_is_written(document):
     assert tomllib.loads(toml_text(document)) == document
