@@ -36,7 +36,7 @@ from mkldist.solvers.refusals import ProblemFacts, all_of
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.model import SweepSpec
 
-WORKER_BASE_BYTES = 300 * 2**20  # interpreter, libraries, compiled code
+WORKER_BASE_BYTES = 400 * 2**20  # interpreter, libraries, compiled code
 BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
 BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column

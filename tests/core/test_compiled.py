@@ -329,7 +329,7 @@ def test_numbas_switch_has_python_run_all_functions(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     done = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", WITHOUT_JIT],
-        check=True, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[1],
+        check=True, capture_output=True, text=True, timeout=300, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     solved, on_banks, mistakes, called = done.stdout.splitlines()
     upper, lower, optimum = map(float, solved.split())
@@ -363,6 +363,6 @@ def test_other_threads_run_meanwhile():
 def test_banks_in_float64_need_each_function_in_one_form():
     done = subprocess.run(
         [sys.executable, "-c", SIGNATURES],
-        capture_output=True, text=True, check=False, timeout=300, cwd=Path(__file__).parents[1],
+        capture_output=True, text=True, check=False, timeout=300, cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

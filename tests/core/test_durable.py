@@ -31,7 +31,7 @@ from mkldist.core.durable import (
 from mkldist.errors import OutputError
 from tests import durable_writers
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def temporaries(folder: Path) -> list[Path]:

@@ -396,7 +396,7 @@ def test_methods_that_need_matrices_are_refused_with_the_points_that_fit(tmp_pat
     most = most_points(method, method.params(), 2, 2 * 2**30 - WORKER_BASE_BYTES - BUFFER_BYTES)
     said = str(raised.value)
     assert said.startswith("methods.skm: found skm on bank 'thin' of factors")
-    assert f"the 1.6 GiB of a solver hold up to {most:,} points" in said
+    assert f"the 1.5 GiB of a solver hold up to {most:,} points" in said
     assert "level" in said
     assert "uniform" in said
 

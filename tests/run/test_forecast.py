@@ -20,7 +20,7 @@ from mkldist.bank.bank import TileLayout
 from mkldist.bank.cache import DEFAULT_BUDGET
 from mkldist.core.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import factor_rounds
+from mkldist.planning.costs import WORKER_BASE_BYTES, factor_rounds
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
@@ -242,7 +242,7 @@ def test_a_forecast_adds_up(tmp_path):
         assert row.processor_hours <= row.held_hours
         assert row.efficiency == pytest.approx(rows[0].seconds / row.workers / row.seconds)
         assert row.seconds <= rows[0].seconds * 1.001
-    base = 300 * 2**20
+    base = WORKER_BASE_BYTES
     assert rows[0].memory_per_worker == base + 2 * (costs.plan.memory_per_worker - base)
     assert rows[-1].limit == "longest task"  # four splits, on twenty threads
 
@@ -457,7 +457,7 @@ def seconds_of(output: Path) -> float:
     return max(written.values()) - min(written[i] - waited[i] for i in waited)
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_TEST_SECONDS", "1.5")
     text = sweep_text({"slow": [1.0]}, repeats=24, fit="all")
@@ -477,7 +477,7 @@ def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
             assert foretold == pytest.approx(seconds, rel=TOLERANCE)
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_what_one_two_and_four_workers_compute_is_foretold_from_some_of_their_runs(
     tmp_path, monkeypatch
 ):
