@@ -54,9 +54,16 @@ from mkldist.kernels import Gaussian, Spectrum
 from mkldist.kernels.objects import Precomputed
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers, predicted_classes
-from mkldist.solvers.base import PATH_OF_C, Method, losses_by_target, proximity_of
+from mkldist.solvers.base import (
+    LEARNS_CLASSES_APART,
+    PATH_OF_C,
+    Method,
+    ProblemFacts,
+    losses_by_target,
+    one_of,
+    proximity_of,
+)
 from mkldist.solvers.progress import StopReason
-from mkldist.solvers.refusals import LEARNS_CLASSES_APART, ProblemFacts, one_of
 from mkldist.solvers.solver_params import check_names, validate
 from mkldist.spec.banks import DEFAULT, PRECOMPUTED
 

@@ -18,8 +18,15 @@ from mkldist.data.tables import frame_features, frame_texts, pandas_frame
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.solvers.base import Method, learns_unlabelled, losses_by_target
-from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
+from mkldist.solvers.base import (
+    Method,
+    Part,
+    ProblemFacts,
+    Refusal,
+    learns_unlabelled,
+    losses_by_target,
+    one_of,
+)
 
 FEW = 20  # whole numbers: as many may be classes
 SHOWN = 5  # distinct labels, columns or rows in a message

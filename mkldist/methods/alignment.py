@@ -50,8 +50,7 @@ from mkldist.optim.factored_matrix import FactoredMatrix, Gram, centred_inner
 from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.queries import fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.svm import train
-from mkldist.solvers.svm_solution import fixed_weights_solution
+from mkldist.solvers.svm import fixed_weights_solution, train
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
 EPS = float(np.finfo(np.float64).eps)

@@ -34,8 +34,7 @@ from mkldist.core.counters import Counters
 from mkldist.methods.block_norm_losses import Curve, Loss, Smoothing
 from mkldist.methods.regularizers import Regularizer, Response
 from mkldist.optim.descent import root_of_slope
-from mkldist.optim.factored_matrix import FactoredMatrix, best_form
-from mkldist.optim.thin_system import ThinSystem
+from mkldist.optim.factored_matrix import FactoredMatrix, ThinSystem, best_form
 from mkldist.solvers.base import Requesting
 
 

@@ -39,9 +39,8 @@ from mkldist.methods.machine_bounds import (
     mixed,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below
+from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below, solve_game
 from mkldist.optim.factored_matrix import Gram
-from mkldist.optim.matrix_game import solve_game
 from mkldist.solvers.base import Problem, Requesting, Solution, reason_at_end
 from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms

@@ -14,8 +14,7 @@ from mkldist.optim.cutting_planes import CuttingPlanes
 from mkldist.solvers.base import Problem, Requesting, Solution
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.svm import SvmSolution
-from mkldist.solvers.svm_solution import svm_solution
+from mkldist.solvers.svm import SvmSolution, svm_solution
 
 
 class WeightedMachine(NamedTuple):

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 
-from mkldist.solvers.base import Method, losses_by_target
-from mkldist.solvers.refusals import ProblemFacts
+from mkldist.solvers.base import Method, ProblemFacts, losses_by_target
 
 MODULES = {
     "spicymkl": "mkldist.methods.spicymkl",

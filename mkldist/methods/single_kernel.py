@@ -40,8 +40,7 @@ from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import Method, Problem, Requesting, Steps
 from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams, SolverParams
-from mkldist.solvers.svm import solve_svm
-from mkldist.solvers.svm_solution import fixed_weights_solution
+from mkldist.solvers.svm import fixed_weights_solution, solve_svm
 
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared

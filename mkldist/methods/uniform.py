@@ -15,8 +15,7 @@ from mkldist.core.counters import Counters
 from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.queries import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.svm import train
-from mkldist.solvers.svm_solution import fixed_weights_solution
+from mkldist.solvers.svm import fixed_weights_solution, train
 
 
 class UniformParams(HingeParams):

@@ -238,12 +238,7 @@ def pair_updates(
 
 
 def newton_steps(
-    K: Floats,
-    beta: Floats,
-    slack: Floats,
-    lower: Floats,
-    upper: Floats,
-    limit: int = 25,
+    K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats, limit: int = 25
 ) -> int:
     """Maximise over the free variables by Newton steps that stop at the box; return the steps.
 
@@ -290,12 +285,7 @@ def _product(K: Floats, free: Ints, direction: Floats) -> Floats:
 
 
 def _move(
-    beta: Floats,
-    free: Ints,
-    direction: Floats,
-    lower: Floats,
-    upper: Floats,
-    length: float,
+    beta: Floats, free: Ints, direction: Floats, lower: Floats, upper: Floats, length: float
 ) -> tuple[float, bool]:
     """Move the free variables at most until the box stops them; return the length and if it did."""
     start, low, high = beta[free], lower[free], upper[free]

@@ -62,12 +62,7 @@ def two_sided_entropic_prox(
 
 @compiled
 def _one_sided(
-    centres: Floats,
-    gammas: Floats,
-    weights: Floats,
-    points: Floats,
-    gaps: Floats,
-    slopes: Floats,
+    centres: Floats, gammas: Floats, weights: Floats, points: Floats, gaps: Floats, slopes: Floats
 ) -> float:
     """Write ``t = expit(x)`` with ``x + gamma t = gamma p``, and the rest; return sum w e(t)."""
     value = 0.0

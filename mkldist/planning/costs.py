@@ -29,10 +29,9 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.optim.box_qp import LARGEST
 from mkldist.planning.model import BankFacts, BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
-from mkldist.solvers.base import Method, most_points
+from mkldist.solvers.base import Method, ProblemFacts, all_of, most_points
 from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
-from mkldist.solvers.refusals import ProblemFacts, all_of
 from mkldist.spec.banks import FACTORS
 from mkldist.spec.model import SweepSpec
 

@@ -45,9 +45,8 @@ from mkldist.planning.spec_checks import (
     resolve_methods,
     smaller_shares,
 )
-from mkldist.solvers.base import losses_by_target
+from mkldist.solvers.base import Part, ProblemFacts, Refusal, losses_by_target, one_of
 from mkldist.solvers.grids import MethodGrid
-from mkldist.solvers.refusals import Part, ProblemFacts, Refusal, one_of
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits

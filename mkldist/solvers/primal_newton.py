@@ -35,7 +35,7 @@ The norm of P must therefore shrink to the same share.
 
 Newton steps solve systems of the support vectors, with the matrix ``[[K_sv + lam I, 1], [1', 0]]``,
 in which points may have a lam each.  A Gram matrix is factorised; the operator of thin factors is
-solved by preconditioned conjugate gradients (:mod:`mkldist.optim.thin_system`).
+solved by preconditioned conjugate gradients (:mod:`mkldist.optim.factored_matrix`).
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ import scipy
 
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.counters import Counters
-from mkldist.optim.factored_matrix import FactoredMatrix, Gram, best_form, on_points
-from mkldist.optim.thin_system import ThinSystem
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram, ThinSystem, best_form, on_points
 from mkldist.solvers.squared_losses import SquaredLoss
 
 SHARE = 1e-5  # of the first residual, that conjugate gradients leave

@@ -75,10 +75,7 @@ class SolverParams(BaseModel):
     tol: float = Field(0.01, gt=0, description="relative duality gap at which to stop")
     max_iter: int = Field(500, ge=1, description="limit on outer iterations")
     time_limit: float = Field(
-        math.inf,
-        gt=0,
-        allow_inf_nan=True,
-        description="limit on seconds of the solver's time",
+        math.inf, gt=0, allow_inf_nan=True, description="limit on seconds of the solver's time"
     )
     trace: bool = Field(False, description="record objective, bounds and weights per iteration")
 

@@ -35,6 +35,9 @@ from mkldist.core.counters import Counters
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates
 from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
+from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.progress import Own, StopReason, Trace
+from mkldist.solvers.solver_params import SolverParams
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -59,13 +62,7 @@ def hinge_terms(
 
 @compiled(python_first=True)
 def _sums(
-    beta: Floats,
-    f: Floats,
-    y: Floats,
-    weights: Floats,
-    bias: float,
-    reach: Floats,
-    slack: Floats,
+    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats, slack: Floats
 ) -> tuple[float, float, float, float, float, float]:
     """Return the fields of :class:`HingeTerms`; the slacks are overwritten."""
     norm = total = loss = largest = energy = rest = 0.0
@@ -141,11 +138,7 @@ It overwrites both, and returns the numbers of pair updates and of Newton steps.
 
 
 def ascent_on(
-    K: Gram,
-    y: Floats,
-    lower: Floats,
-    upper: Floats,
-    enough: Callable[[Floats, Floats], bool],
+    K: Gram, y: Floats, lower: Floats, upper: Floats, enough: Callable[[Floats, Floats], bool]
 ) -> Ascent:
     """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta.
 
@@ -472,12 +465,7 @@ class InnerSvm:
 
 
 def train(
-    K: Gram,
-    y: Floats,
-    C: Bound,
-    tol: float,
-    counters: Counters,
-    start: Floats | None = None,
+    K: Gram, y: Floats, C: Bound, tol: float, counters: Counters, start: Floats | None = None
 ) -> SvmSolution:
     """Train a support vector machine on labels `y`, or one on each of their columns.
 
@@ -510,3 +498,87 @@ def sum_over_classes(q: Floats) -> Floats:
     """Return the quadratic forms (M,) of one machine, or the sums over k of those (M, k) of k."""
     total: Floats = q if q.ndim == 1 else q.sum(axis=1)
     return total
+
+
+def svm_solution(
+    kernel_weights: Floats,
+    svm: SvmSolution,
+    objective: float,
+    dual_objective: float,
+    stop: StopReason,
+    counters: Counters,
+    trace: Trace,
+    extra: dict[str, float] | None = None,
+    state: object = None,
+    dual_point: Floats | None = None,
+) -> Solution:
+    """Return the solution of a method, from its best machine and its bounds.
+
+    Parameters
+    ----------
+    kernel_weights : (M,) float64
+        Kernel weights of the combined kernel on which the machine was trained.
+    svm : SvmSolution
+        The machine, or the machines of several classes side by side.
+    objective, dual_objective : float
+        Upper and lower bound of the method's optimum.
+    stop, counters, trace, extra, state
+        As in :class:`~mkldist.solvers.base.Solution`.
+    dual_point : (n,) or (n, k) float64, optional
+        Dual point of the lower bound; by default that of the machine.
+    """
+    return Solution(
+        kernel_weights=kernel_weights,
+        coefficients=svm.coefficients,
+        bias=svm.bias,
+        dual_variables=svm.alpha if dual_point is None else dual_point,
+        objective=objective,
+        dual_objective=dual_objective,
+        stop_reason=stop,
+        counters=counters,
+        trace=trace.arrays(),
+        extra=extra or {},
+        state=state,
+        training_values=svm.values,
+    )
+
+
+def fixed_weights_solution(
+    problem: Problem,
+    params: SolverParams,
+    kernel_weights: Floats,
+    svm: SvmSolution,
+    counters: Counters,
+    extra: dict[str, float] | None = None,
+    *,
+    complete: bool = True,
+) -> Solution:
+    """Return the solution of a method that trains its machines once, at fixed kernel weights.
+
+    The gap of the machines is the certificate, and a trace has one row.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, whose clock times the trace.
+    params : SolverParams
+        Tolerance, and ``trace``, which says whether to record one.
+    kernel_weights : (M,) float64
+        Kernel weights of the combined kernel on which the machine was trained.
+    svm : SvmSolution
+        The machine, or the machines of several classes side by side.
+    counters : Counters
+        Work done.
+    extra : dict of str to float, optional
+        As in :class:`~mkldist.solvers.base.Solution`.
+    complete : bool
+        False if the time limit came before the weights were chosen from all kernels.
+    """
+    trace, own = Trace(params.trace, problem.clock), Own(svm.objective, svm.dual_objective)
+    trace.record(*own, kernel_weights, own)
+    stop = StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED
+    if not complete:
+        stop = StopReason.TIME_LIMIT
+    return svm_solution(
+        kernel_weights, svm, svm.objective, svm.dual_objective, stop, counters, trace, extra
+    )

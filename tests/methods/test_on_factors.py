@@ -21,7 +21,7 @@ from mkldist.bank.sources import ArraySource
 from mkldist.bank.view import BankView
 from mkldist.methods.registry import METHODS
 from mkldist.optim import factored_matrix
-from mkldist.optim.thin_system import ThinSystem
+from mkldist.optim.factored_matrix import ThinSystem
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.registry import METHODS
-from mkldist.optim import matrix_game
+from mkldist.optim import cutting_planes
 from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import Clock, StopReason
 from tests.methods import instances, plain_bank
@@ -118,12 +118,15 @@ def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
     and every fourth one a call of a general solver.
     """
     pivots, given_up = [], []
-    exchanged, by_general_solver = matrix_game._exchanged, matrix_game._solve_by_general_solver
-    monkeypatch.setattr(
-        matrix_game, "_exchanged", lambda *given: pivots.append(1) or exchanged(*given)
+    exchanged, by_general_solver = (
+        cutting_planes._exchanged,
+        cutting_planes._solve_by_general_solver,
     )
     monkeypatch.setattr(
-        matrix_game,
+        cutting_planes, "_exchanged", lambda *given: pivots.append(1) or exchanged(*given)
+    )
+    monkeypatch.setattr(
+        cutting_planes,
         "_solve_by_general_solver",
         lambda *given: given_up.append(1) or by_general_solver(*given),
     )

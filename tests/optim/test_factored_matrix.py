@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from mkldist.optim import factored_matrix
 from mkldist.optim import factored_matrix as thin_products
-from mkldist.optim import thin_system
 from mkldist.optim.factored_matrix import (
     FactoredMatrix,
     ThinProducts,
+    ThinSystem,
     block_of,
     centred_inner,
     diagonal_of,
@@ -20,7 +21,6 @@ from mkldist.optim.factored_matrix import (
     ridged,
     scaled,
 )
-from mkldist.optim.thin_system import ThinSystem
 from tests.kernels.made_up import DEVICES, device_there
 from tests.variants import quick
 
@@ -259,7 +259,7 @@ def bordered(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("columns", [1, 3, 12, 600])
 def test_the_minimiser_is_that_of_the_dense_system_with_any_preconditioner(monkeypatch, columns):
-    monkeypatch.setattr(thin_system, "COLUMNS", columns)
+    monkeypatch.setattr(factored_matrix, "COLUMNS", columns)
     system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
     found = system.minimiser(GRADIENT, 1e-10)
     assert abs(found.sum()) <= 1e-12
@@ -279,7 +279,7 @@ def test_gradients_side_by_side_are_solved_for_as_each_is_alone():
 def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
     steps = []
     for columns in (1, 8, 16, 27):
-        monkeypatch.setattr(thin_system, "COLUMNS", columns)
+        monkeypatch.setattr(factored_matrix, "COLUMNS", columns)
         system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
         system.minimiser(GRADIENT, 1e-6)
         steps.append(system.steps)
@@ -288,7 +288,7 @@ def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
 
 
 def test_columns_of_equal_weight_do_not_fill_the_preconditioner(monkeypatch):
-    monkeypatch.setattr(thin_system, "COLUMNS", 5)
+    monkeypatch.setattr(factored_matrix, "COLUMNS", 5)
     factors = [
         np.eye(THIN_SYSTEM_N),
         np.zeros((THIN_SYSTEM_N, 3)),
@@ -301,7 +301,7 @@ def test_columns_of_equal_weight_do_not_fill_the_preconditioner(monkeypatch):
 
 
 def test_the_preconditioner_promises_at_least_the_gain(monkeypatch):
-    monkeypatch.setattr(thin_system, "COLUMNS", 5)
+    monkeypatch.setattr(factored_matrix, "COLUMNS", 5)
     system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
     best = bordered(dense(), GRADIENT)
     gain = -0.5 * float(GRADIENT @ best)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from mkldist.optim import matrix_game
-from mkldist.optim.matrix_game import solve_game
+from mkldist.optim import cutting_planes
+from mkldist.optim.cutting_planes import solve_game
 from tests.variants import quick
 
 NONE = np.empty(0, dtype=np.intp)
@@ -75,9 +75,9 @@ def pivots_of(monkeypatch, payoff, active, support):
         counted.append(basis)
         return _exchanged(*basis)
 
-    _exchanged = matrix_game._exchanged
+    _exchanged = cutting_planes._exchanged
     with monkeypatch.context() as patched:
-        patched.setattr(matrix_game, "_exchanged", exchanged)
+        patched.setattr(cutting_planes, "_exchanged", exchanged)
         return solve_game(payoff, active, support), len(counted)
 
 
@@ -108,7 +108,7 @@ def test_a_basis_of_a_larger_game_does_not_fit():
 def test_a_game_that_pivots_do_not_solve_leaves_a_basis_for_the_next(monkeypatch):
     payoff = np.random.default_rng(0).normal(size=(40, 30))
     with monkeypatch.context() as patched:
-        patched.setattr(matrix_game, "_PIVOT_LIMIT", 1)
+        patched.setattr(cutting_planes, "_PIVOT_LIMIT", 1)
         game = solve_game(payoff[:39], NONE, NONE)
     assert game.bound == pytest.approx(value_by_highs(payoff[:39]), abs=1e-9)
     assert len(game.active) == len(game.support) > 1

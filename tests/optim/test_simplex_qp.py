@@ -9,11 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mkldist.optim import simplex_qp
-from mkldist.optim.simplex_qp import (
-    LowRankQuadratic,
-    minimise_over_orthant,
-    minimise_over_simplex,
-)
+from mkldist.optim.simplex_qp import LowRankQuadratic, minimise_over_orthant, minimise_over_simplex
 
 NONE = np.empty(0, dtype=np.intp)
 RIDGE = 1e-3

@@ -295,13 +295,7 @@ def test_data_sets_that_do_not_decide_leave_a_verdict_open(scope, holds, verdict
     assert verdict_of(conclusion(scope=scope), cases) == verdict
 
 
-@pytest.mark.parametrize(
-    ("datasets", "note"),
-    [
-        ("abcdef", ""),
-        ("abcdefg", "3 of 7 data sets"),
-    ],
-)
+@pytest.mark.parametrize(("datasets", "note"), [("abcdef", ""), ("abcdefg", "3 of 7 data sets")])
 def test_fewer_than_half_of_the_data_sets_decide_nothing(results, datasets, note):
     found = judge(conclusion(scope="most"), results, datasets)
     assert found.verdict == ("not decided" if note else "reproduced")

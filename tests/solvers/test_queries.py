@@ -11,8 +11,7 @@ from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.queries import best_multiple, gram_matrices, largest_forms
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.solvers.svm import SvmSolution, solve_svm
-from mkldist.solvers.svm_solution import fixed_weights_solution, svm_solution
+from mkldist.solvers.svm import SvmSolution, fixed_weights_solution, solve_svm, svm_solution
 from tests.methods import plain_bank
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mkldist.core.arrays import Target
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.solvers.refusals import Part, ProblemFacts, one_of
+from mkldist.solvers.base import Part, ProblemFacts, one_of
 
 ON_GRAPHS = ["lapmkl", "lapsvm", "mklsvm", "lsvm", "glks", "laprls"]
 OF_VALUES = ["spicymkl", "elastmkl", "primalmkl"]

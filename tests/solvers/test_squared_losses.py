@@ -8,12 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from mkldist.solvers.squared_losses import SquaredLoss, root_on_line
 from tests.methods import instances
-from tests.methods.primal_machines import (
-    every_loss,
-    loss_of,
-    machine,
-    targets,
-)
+from tests.methods.primal_machines import every_loss, loss_of, machine, targets
 
 
 @every_loss

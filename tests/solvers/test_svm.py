@@ -89,10 +89,7 @@ def test_zero_kernel_has_the_value_of_the_smaller_class():
     assert svm.gap <= 1e-10
 
 
-@given(
-    st.lists(st.floats(-10, 10), min_size=2, max_size=30),
-    st.randoms(use_true_random=False),
-)
+@given(st.lists(st.floats(-10, 10), min_size=2, max_size=30), st.randoms(use_true_random=False))
 def test_best_bias_is_no_worse_than_any_kink(values, random):
     f = np.array(values)
     y = np.array([random.choice((-1.0, 1.0)) for _ in values])
