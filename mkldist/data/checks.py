@@ -10,13 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.memory import (
-    GIB,
-    SHARE_OF_MEMORY,
-    at_most_half,
-    physical_memory,
-    readable_bytes,
-)
+from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory, readable_bytes
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation

@@ -9,52 +9,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.identity import array_id
-from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.core.wording import FROM_ZERO, RowLabels, truncate
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation, MissingView, Task
 
 
 @dataclass(frozen=True)
 class ImportSummary:
-    """What became of a source: the data taken, left out and encoded, and the oddities found.
+    """What became of a source: the data taken, left out and encoded, and the oddities found."""
 
-    Parameters
-    ----------
-    label : str
-        The label column and how it was chosen; empty where a source has but one.
-    left_out : tuple of str
-        Columns that are no features, and why.
-    encoded : tuple of str
-        Columns of categories, and the number of their features.
-    constant : tuple of str
-        Features that were dropped because they do not vary.
-    n_rows : int
-        Rows of the source.
-    missing : (int, int)
-        Numbers of rows and of columns that miss values.
-    sparse : str
-        Size of sparse features, and of dense ones; empty for dense features.
-    views : tuple of str
-        Views, their sizes, and how many points lack them.
-    texts : tuple of str
-        Columns of texts, their lengths, and how many points lack them.
-    notes : tuple of str
-        What is legal but is often a mistake.
-    """
-
-    label: str = ""
-    left_out: tuple[str, ...] = ()
-    encoded: tuple[str, ...] = ()
-    constant: tuple[str, ...] = ()
-    n_rows: int = 0
-    missing: tuple[int, int] = (0, 0)
-    sparse: str = ""
-    views: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    label: str = ""  # the label column and how it was chosen; empty where a source has but one
+    left_out: tuple[str, ...] = ()  # columns that are no features, and why
+    encoded: tuple[str, ...] = ()  # columns of categories, and the number of their features
+    constant: tuple[str, ...] = ()  # features that were dropped because they do not vary
+    n_rows: int = 0  # of the source
+    missing: tuple[int, int] = (0, 0)  # numbers of rows and of columns that miss values
+    sparse: str = ""  # size of sparse features, and of dense ones; empty for dense features
+    views: tuple[str, ...] = ()  # their sizes, and how many points lack them
+    texts: tuple[str, ...] = ()  # columns, their lengths, and how many points lack them
+    notes: tuple[str, ...] = ()  # what is legal but is often a mistake
 
 
 @dataclass(frozen=True)
@@ -63,35 +40,16 @@ class SourceColumns:
 
     Features are the columns of numbers in order, then one for each category of each column of
     categories; those at the positions `kept` are the features of the data set.
-
-    Parameters
-    ----------
-    numbers : tuple of str
-        Columns of numbers, constant ones included.
-    categories : dict of str to tuple of str
-        Categories of each column of categories; ``?`` stands for a missing value.
-    label : str
-        The label column; empty where the source is no table.
-    others : tuple of str
-        Columns that are neither label nor features.
-    id : str
-        The one of them that names the rows; empty for none.
-    kept : tuple of int, or None
-        Positions of the features that vary; None for all.
-    start : int or None
-        First index in the lines of a ``.svm`` file, 0 or 1; None for other sources.
-    texts : tuple of str
-        Columns of texts that the kernels of a model use; no features are made of them.
     """
 
-    numbers: tuple[str, ...]
-    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    label: str = ""
-    others: tuple[str, ...] = ()
-    id: str = ""
-    kept: tuple[int, ...] | None = None
-    start: int | None = None
-    texts: tuple[str, ...] = ()
+    numbers: tuple[str, ...]  # constant ones included
+    categories: dict[str, tuple[str, ...]] = field(default_factory=dict)  # "?" if missing
+    label: str = ""  # empty where the source is no table
+    others: tuple[str, ...] = ()  # columns that are neither label nor features
+    id: str = ""  # the one of them that names the rows; empty for none
+    kept: tuple[int, ...] | None = None  # features that vary; None for all
+    start: int | None = None  # first index in a .svm file, 0 or 1; None for other sources
+    texts: tuple[str, ...] = ()  # for kernels of texts of a model; no features are made of them
 
     @property
     def n_features(self) -> int:
@@ -124,56 +82,29 @@ class SourceColumns:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> SourceColumns:
         """Return the columns of which :meth:`as_dict` gave the fields."""
-        categories = {name: tuple(known) for name, known in fields["categories"].items()}
-        kept = fields["kept"]
-        return cls(
-            tuple(fields["numbers"]),
-            categories,
-            str(fields["label"]),
-            tuple(fields["others"]),
-            str(fields["id"]),
-            None if kept is None else tuple(kept),
-            fields.get("start"),
-            tuple(fields.get("texts", ())),
-        )
+        return TypeAdapter(cls).validate_python(fields)
 
 
 SHOWN = 5
 
 
 @dataclass(frozen=True)
-class TextView:
-    """A named block of columns of texts.
-
-    Parameters
-    ----------
-    columns : tuple of int
-        The columns.
-    missing : {"zero", "impute"} or None
-        What holds for points without a text: only ``"zero"`` allows for them.
-    """
+class View:
+    """A named block of features, or of columns of texts."""
 
     columns: tuple[int, ...]
     missing: MissingView | None = None
+    """What holds for points without any value of the view: its kernels are zero there, or its
+    features are filled; texts only allow for the former.  None if there are no such points."""
 
 
 @dataclass(frozen=True, eq=False)
 class TextColumns:
-    """Texts of n points.
+    """Texts of n points, perhaps in views."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the t columns.
-    values : (n, t) array of str objects
-        The texts; empty where a point has none.
-    views : dict of str to TextView
-        Views that these columns belong to.
-    """
-
-    names: tuple[str, ...]
-    values: npt.NDArray[Any]
-    views: dict[str, TextView] = field(default_factory=dict)
+    names: tuple[str, ...]  # of t columns
+    values: npt.NDArray[Any]  # (n, t) str objects; empty where a point has no text
+    views: dict[str, View] = field(default_factory=dict)
 
     @classmethod
     def of(cls, columns: Mapping[str, Sequence[str]]) -> TextColumns | None:
@@ -208,7 +139,7 @@ class TextColumns:
         cls,
         names: Sequence[str],
         arrays: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]],
-        views: dict[str, TextView],
+        views: dict[str, View],
     ) -> TextColumns:
         """Return the texts of which :attr:`arrays` gave the arrays."""
         return cls(tuple(names), from_arrays(*arrays), views)
@@ -218,10 +149,7 @@ class TextColumns:
         return replace(self, values=self.values[rows])
 
     def check(
-        self,
-        ids: npt.NDArray[np.str_] | None,
-        where: str,
-        row_labels: RowLabels = FROM_ZERO,
+        self, ids: npt.NDArray[np.str_] | None, where: str, row_labels: RowLabels = FROM_ZERO
     ) -> None:
         """Refuse columns that points have no text of, unless a view says what then holds."""
         allowed = self.may_lack
@@ -247,14 +175,11 @@ class TextColumns:
         """Yield each column in words: the lengths of its texts, and how many points lack one."""
         for column, name in enumerate(self.names):
             lengths = [len(text) for text in self.values[:, column] if text]
-            least, most = min(lengths), max(lengths)
-            line = f"{name!r}, of {'' if least == most else f'{least} to '}"
-            line += pluralize(most, "letter")
+            line = f"{name!r}, of {min(lengths)} to {max(lengths)} letters"
             lacking = int(self.absent[:, column].sum())
             if lacking:
-                have = f"{lacking} of {pluralize(len(self.values), 'point')} "
-                have += "has none" if lacking == 1 else "have none"
-                line += f"; {have}: its kernels are zero there"
+                line += f"; {lacking} of {len(self.values)} points have none: its kernels are zero"
+                line += " there"
             yield line
 
 
@@ -287,27 +212,14 @@ def fingerprint_parts(texts: TextColumns | None) -> tuple[npt.NDArray[Any], ...]
     return () if texts is None else (np.array(texts.names), *texts.arrays)
 
 
-def _no_rows() -> Ints:
-    return np.zeros(0, dtype=np.intp)
-
-
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Row indices of the parts of one partition.
+    """Row indices of the parts of one partition."""
 
-    Parameters
-    ----------
-    train : (l,) intp
-        Labelled rows, whose features and labels methods learn from.
-    test : (t,) intp
-        Held-out rows, whose features and labels no method sees.
-    unlabelled : (u,) intp
-        Rows whose features methods may use, but not their labels; none in supervised learning.
-    """
-
-    train: Ints
-    test: Ints
-    unlabelled: Ints = field(default_factory=_no_rows)
+    train: Ints  # labelled rows, whose features and labels methods learn from
+    test: Ints  # held-out rows, whose features and labels no method sees
+    unlabelled: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """Rows whose features methods may use, but not their labels; none in supervised learning."""
 
     @cached_property
     def known(self) -> Ints:
@@ -324,45 +236,16 @@ class Split:
         return array_id(self.train, self.test, *unlabelled)
 
 
-@dataclass(frozen=True)
-class View:
-    """A named block of features.
-
-    Parameters
-    ----------
-    columns : tuple of int
-        The features.
-    missing : {"zero", "impute"} or None
-        What holds for points without any value of the view: its kernels are zero there, or its
-        features are filled.  None if there are no such points.
-    """
-
-    columns: tuple[int, ...]
-    missing: MissingView | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class GramView:
-    """A view that is given by its Gram matrices over all n points.
+    """A view that is given by its Gram matrices over all n points."""
 
-    Parameters
-    ----------
-    grams : (M, n, n) array
-        The matrices, zero in the rows and columns of points that lack the view.  May be
-        memory-mapped.
-    present : (n,) bool
-        Points that have the view.
-    missing : {"zero"} or None
-        As for :class:`View`.
-    made_of : str
-        Content id of what the matrices are computed from, beside the features; empty if they are
-        data themselves.  It tells them from others, as their last bits may vary by machine.
-    """
-
-    grams: npt.NDArray[np.floating]
-    present: Bools
-    missing: MissingView | None = None
+    grams: npt.NDArray[np.floating]  # (M, n, n), zero where points lack it; perhaps a memory map
+    present: Bools  # (n,) points that have the view
+    missing: MissingView | None = None  # as for View
     made_of: str = ""
+    """Content id of what the matrices are computed from, beside the features; empty if they are
+    data themselves.  It tells them from others, as their last bits may vary by machine."""
 
     @property
     def content(self) -> tuple[npt.NDArray[Any], ...]:
@@ -377,82 +260,36 @@ class GramView:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data set of classes or of real values, ready for kernels.
+    """A data set of classes or of real values, ready for kernels."""
 
-    Parameters
-    ----------
-    name : str
-        The name under which results are stored.
-    x : (n, d) float64, or None when `grams` is given
-        Features; finite, or NaN where a value is missing and `impute` fills it, or where a point
-        lacks an optional view.
-    y : (n,) float64
-        Labels: -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes; finite
-        values in the user's units for regression.
-    classes : tuple of str, or None
-        The user's names of the classes, of two first that of -1, then that of +1; None for
-        regression.
-    feature_names : tuple of str
-        d names.
-    predefined : tuple of Split
-        Partitions that came with the data; empty if there are none.
-    groups : dict of str to tuple of int
-        Named feature groups (column indices) for kernels on feature subsets.
-    grams : (M, n, n) array, or None
-        Precomputed Gram matrices over all n points instead of features.  May be memory-mapped.
-    origin : str
-        Where the data came from, for provenance.
-    impute : {"median", "mean", "most_frequent"} or None
-        Replacement of missing values; None if none is missing.
-    row_groups : (n,) intp, or None
-        Number of each row's group; the splits of a grouped data set keep the rows of a group
-        together.
-    weights : (n,) float64, or None
-        Row weights from 0, which multiply losses; rows of weight 0 are in no training part.
-    row_order : (n,) intp, or None
-        Rows in the order of time; None if they are so already.
-    views : dict of str to View
-        Blocks of the features; those of no view belong to the data set's own file.
-    given : dict of str to GramView
-        Views that are Gram matrices, beside the features.
-    sparse : (n, d) csr_array, or None
-        Features in compressed sparse rows instead of `x`.
-    summary : ImportSummary
-        How the data set was made of its source, for the user to read.
-    columns : SourceColumns, optional
-        The columns of the source that features are made of; None if each feature is a column.
-    texts : TextColumns, optional
-        Columns of texts, for kernels of texts.
-    view_columns : dict of str to SourceColumns
-        The same of each view with a file of its own; their features follow the others.
-    ids : (n,) array of str, or None
-        Names of the points, where views are Gram matrices.
-    row_labels : RowLabels
-        How messages name the points.
-    """
-
-    name: str
+    name: str  # under which results are stored
     x: Floats | None
+    """Features (n, d), or None beside `grams` or `sparse`.  They are finite, or NaN where a value
+    is missing that `impute` fills, or where a point lacks an optional view."""
     y: Floats
+    """Labels (n,): -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes;
+    finite values in the user's units for regression."""
     classes: tuple[str, ...] | None
+    """The user's names of the classes, of two first that of -1; None for regression."""
     feature_names: tuple[str, ...] = ()
-    predefined: tuple[Split, ...] = ()
-    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    grams: npt.NDArray[np.floating] | None = None
-    origin: str = ""
-    impute: Imputation | None = None
-    row_groups: Ints | None = None
-    weights: Floats | None = None
-    row_order: Ints | None = None
-    views: dict[str, View] = field(default_factory=dict)
-    given: dict[str, GramView] = field(default_factory=dict)
-    sparse: Any = None
-    summary: ImportSummary = field(default_factory=ImportSummary)
-    columns: SourceColumns | None = None
-    texts: TextColumns | None = None
+    predefined: tuple[Split, ...] = ()  # partitions that came with the data
+    groups: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of features, by column
+    grams: npt.NDArray[np.floating] | None = None  # (M, n, n) instead of features; perhaps mapped
+    origin: str = ""  # of the data, for provenance
+    impute: Imputation | None = None  # None if no value is missing
+    row_groups: Ints | None = None  # (n,) number of each row's group, which splits keep together
+    weights: Floats | None = None  # (n,) from 0; rows of weight 0 are in no training part
+    row_order: Ints | None = None  # (n,) rows in the order of time; None if they are so already
+    views: dict[str, View] = field(default_factory=dict)  # blocks of the features
+    given: dict[str, GramView] = field(default_factory=dict)  # views that are Gram matrices
+    sparse: Any = None  # (n, d) csr_array instead of `x`
+    summary: ImportSummary = field(default_factory=ImportSummary)  # for the user to read
+    columns: SourceColumns | None = None  # that features are made of
+    texts: TextColumns | None = None  # for kernels of texts
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
-    ids: npt.NDArray[np.str_] | None = None
-    row_labels: RowLabels = FROM_ZERO
+    """The same of each view with a file of its own; their features follow the others."""
+    ids: npt.NDArray[np.str_] | None = None  # (n,) names of points, where views are Gram matrices
+    row_labels: RowLabels = FROM_ZERO  # how messages name the points
 
     @property
     def task(self) -> Task:
@@ -534,70 +371,31 @@ def sparse_parts(matrix: Any) -> tuple[npt.NDArray[Any], ...]:
 class RawData:
     """Features (or Gram matrices) and labels as the source has them.
 
-    Parameters
-    ----------
-    labels : (n,) array of str, float64, integers or bool
-        Labels in the user's own terms; missing labels are ``""`` or NaN.
-    x : (n, d) float64, or None when `grams` or `sparse` is there
-        Features; missing values are NaN.
-    feature_names : tuple of str
-        d names.
-    partitions : tuple of Split
-        Partitions that came with the data.
-    groups, file_groups : dict of str to tuple of int
-        Named feature groups that came with the data, as column indices, and those of files of
-        groups, whose other members are left out.
-    grams : (M, n, n) array, or None
-        Gram matrices over all points.
-    origin : str
-        Where the data came from.
-    task : {"classification", "regression"}
-        Task of the labels unless the user sets another.
-    of_splits : dict of str to (n,) array of str
-        Columns by which rows are divided, by name.
-    weights : (n,) array of str or numbers, or None
-        Row weights as the source has them.
-    summary : ImportSummary
-        What the reader did with the columns.
-    columns : SourceColumns, optional
-        The columns that features are made of; None if each feature is a column.
-    label_name : str
-        The label column of a table; empty otherwise.
-    ids : (n,) array of str, or None
-        Names of the rows.
-    views, given, view_columns : dict
-        Blocks of the features, views that are Gram matrices, and the columns of the views with a
-        file of their own, whose features follow the others.
-    sparse : (n, d) csr_array, or None
-        Features in compressed sparse rows; `x` is then None.
-    texts : TextColumns, optional
-        Columns of texts.
-    row_labels : RowLabels
-        How messages name the rows.
-    own_memory : bool
-        True if nothing else makes use of the memory of `x`, so that its rows and columns may be
-        moved there.
+    Fields that :class:`Dataset` has too mean the same there.
     """
 
     labels: npt.NDArray[Any]
+    """(n,) text, numbers or bool in the user's own terms; missing labels are ``""`` or NaN."""
     x: Floats | None
     feature_names: tuple[str, ...] = ()
-    partitions: tuple[Split, ...] = ()
+    partitions: tuple[Split, ...] = ()  # that came with the data
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     grams: npt.NDArray[Any] | None = None
     origin: str = ""
-    task: Task = "classification"
+    task: Task = "classification"  # unless the user sets another
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    """Columns (n,) by which rows are divided, by name."""
     weights: npt.NDArray[Any] | None = None
-    summary: ImportSummary = field(default_factory=ImportSummary)
-    columns: SourceColumns | None = None
-    label_name: str = ""
+    summary: ImportSummary = field(default_factory=ImportSummary)  # what became of the columns
+    columns: SourceColumns | None = None  # None if each feature is a column
+    label_name: str = ""  # the label column of a table
     ids: npt.NDArray[np.str_] | None = None
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GramView] = field(default_factory=dict)
     sparse: Any = None
     file_groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    """Groups of files of groups, whose members that are no features are left out."""
     texts: TextColumns | None = None
     view_columns: dict[str, SourceColumns] = field(default_factory=dict)
     row_labels: RowLabels = FROM_ZERO
-    own_memory: bool = False
+    own_memory: bool = False  # True if nothing else uses the memory of `x`: rows may move there

@@ -8,13 +8,15 @@ content of every file is held to its name before it is used, once in a process.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from mkldist.core.checksums import checked_json, parsed
 from mkldist.core.durable import (
@@ -25,20 +27,17 @@ from mkldist.core.durable import (
     write_file,
 )
 from mkldist.core.identity import array_file_id, array_id
-from mkldist.data.dataset import (
-    Dataset,
-    GramView,
-    SourceColumns,
-    Split,
-    TextColumns,
-    TextView,
-    View,
-    sparse_parts,
-)
+from mkldist.data.dataset import Dataset, GramView, Split, TextColumns, View, sparse_parts
 from mkldist.errors import StoreError, UnreadableError
 
 HEADER = "snapshot.json"
-VERSION = 5
+VERSION = 6
+PLAIN = (
+    "name", "classes", "feature_names", "groups", "views", "origin", "impute", "columns",
+    "view_columns",
+)  # fmt: skip
+"""Fields of a data set that stand in the header."""
+ARRAYS = ("x", "y", "grams", "row_groups", "weights", "ids")
 PARTS = ("train", "test", "unlabelled")
 SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
 TEXTS = ("texts-content", "texts-ends")
@@ -55,35 +54,23 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
     linked.  The partitions that came with the data are not kept, only the splits made of them.
     """
     parts = {part: [getattr(split, part) for split in splits] for part in PARTS}
+    texts, sparse = dataset.texts, dataset.sparse
     arrays = {
-        "x": dataset.x,
-        "y": dataset.y,
-        "grams": dataset.grams,
-        "row_groups": dataset.row_groups,
-        "weights": dataset.weights,
-        "ids": dataset.ids,
-        **{part: _joined(rows) for part, rows in parts.items()},
-        **_given_arrays(dataset),
-        **_sparse_arrays(dataset),
-        **_text_arrays(dataset),
+        **{name: getattr(dataset, name) for name in ARRAYS},
+        **{part: np.concatenate([np.zeros(0, np.int64), *rows]) for part, rows in parts.items()},
+        **{f"given-{i}": one.grams for i, one in enumerate(dataset.given.values())},
+        **{f"present-{i}": one.present for i, one in enumerate(dataset.given.values())},
+        **({} if sparse is None else dict(zip(SPARSE, sparse_parts(sparse), strict=True))),
+        **({} if texts is None else dict(zip(TEXTS, texts.arrays, strict=True))),
     }
     files = {key: f"{key}-{array_id(a)}.npy" for key, a in arrays.items() if a is not None}
     header = {
         "version": VERSION,
-        "name": dataset.name,
-        "classes": None if dataset.classes is None else list(dataset.classes),
-        "feature_names": list(dataset.feature_names),
-        "groups": {name: list(members) for name, members in dataset.groups.items()},
-        "views": {name: [list(v.columns), v.missing] for name, v in dataset.views.items()},
-        "given": {name: one.missing for name, one in dataset.given.items()},
-        "made_of": {name: one.made_of for name, one in dataset.given.items() if one.made_of},
-        "origin": dataset.origin,
-        "impute": dataset.impute,
-        "columns": None if dataset.columns is None else dataset.columns.as_dict(),
-        "texts": _texts_said(dataset.texts),
-        "view_columns": {name: one.as_dict() for name, one in dataset.view_columns.items()},
+        **{name: to_jsonable_python(getattr(dataset, name)) for name in PLAIN},
+        "given": {name: [one.missing, one.made_of] for name, one in dataset.given.items()},
+        "texts": None if texts is None else to_jsonable_python([texts.names, texts.views]),
         "files": files,
-        **{f"{part}_sizes": [len(one) for one in rows] for part, rows in parts.items()},
+        "sizes": {part: [len(one) for one in rows] for part, rows in parts.items()},
     }
     text = checked_json(header)
     try:
@@ -108,7 +95,7 @@ def load_snapshot(path: Path, mmap: bool = False) -> tuple[Dataset, tuple[Split,
             key: _read_array(path / file, mmap=mmap and key.startswith(MAPPED))
             for key, file in header["files"].items()
         }
-        parts = [_parted(arrays[part], header[f"{part}_sizes"]) for part in PARTS]
+        parts = [_parted(arrays[part], header["sizes"][part]) for part in PARTS]
         splits = tuple(Split(*rows) for rows in zip(*parts, strict=True))
         dataset = _dataset_of(header, arrays)
     except (*_DAMAGE, *_REFUSALS) as error:
@@ -143,8 +130,8 @@ def _unusable(path: Path, error: Exception) -> StoreError:
     """Return the error for a snapshot that is damaged or missing, or that could not be read."""
     where = f"snapshot {path}"
     if isinstance(error, _REFUSALS) and not isinstance(error, FileNotFoundError):
-        said = getattr(error, "strerror", None) or str(error) or "no memory for it"
-        found, remedy = f"a read that failed ({said})", "Free some memory or repair the disk"
+        reason = getattr(error, "strerror", None) or str(error) or "no memory for it"
+        found, remedy = f"a read that failed ({reason})", "Free some memory or repair the disk"
         return UnreadableError(where, found, "a snapshot that can be read", remedy)
     return StoreError(
         where,
@@ -156,92 +143,26 @@ def _unusable(path: Path, error: Exception) -> StoreError:
 
 def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
     """Return the data set of a header and its arrays."""
-    return Dataset(
-        name=header["name"],
-        x=arrays.get("x"),
-        y=arrays["y"],
-        classes=None if header["classes"] is None else tuple(header["classes"]),
-        feature_names=tuple(header["feature_names"]),
-        groups={name: tuple(members) for name, members in header["groups"].items()},
-        grams=arrays.get("grams"),
-        views={
-            name: View(tuple(columns), missing)
-            for name, (columns, missing) in header["views"].items()
-        },
-        sparse=_sparse_of(arrays),
-        given={
-            name: GramView(
-                arrays[f"given-{i}"],
-                arrays[f"present-{i}"],
-                missing,
-                header["made_of"].get(name, ""),
-            )
-            for i, (name, missing) in enumerate(header["given"].items())
-        },
-        origin=header["origin"],
-        impute=header["impute"],
-        row_groups=arrays.get("row_groups"),
-        weights=arrays.get("weights"),
-        columns=header["columns"] and SourceColumns.from_dict(header["columns"]),
-        texts=_texts_of(header["texts"], arrays),
-        view_columns={
-            name: SourceColumns.from_dict(fields) for name, fields in header["view_columns"].items()
-        },
-        ids=arrays.get("ids"),
-    )
-
-
-def _given_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of the views that are Gram matrices, by the beginnings of their files."""
-    found: dict[str, npt.NDArray[Any]] = {}
-    for i, one in enumerate(dataset.given.values()):
-        found |= {f"given-{i}": one.grams, f"present-{i}": one.present}
-    return found
-
-
-def _sparse_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of sparse features, by the beginnings of their files."""
-    if dataset.sparse is None:
-        return {}
-    return dict(zip(SPARSE, sparse_parts(dataset.sparse), strict=True))
-
-
-def _sparse_of(arrays: dict[str, Any]) -> Any:
-    """Return sparse features of their arrays; None if there are none."""
-    if not set(SPARSE) <= arrays.keys():
-        return None
-    from scipy.sparse import csr_array
-
-    data, indices, indptr, shape = (arrays[part] for part in SPARSE)
-    return csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
-
-
-def _text_arrays(dataset: Dataset) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of texts, by the beginnings of their files."""
-    return {} if dataset.texts is None else dict(zip(TEXTS, dataset.texts.arrays, strict=True))
-
-
-def _texts_said(texts: TextColumns | None) -> dict[str, Any] | None:
-    """Return names and views of columns of texts, as a header has them."""
-    if texts is None:
-        return None
-    views = {name: [list(view.columns), view.missing] for name, view in texts.views.items()}
-    return {"names": list(texts.names), "views": views}
-
-
-def _texts_of(said: Mapping[str, Any] | None, arrays: dict[str, Any]) -> TextColumns | None:
-    """Return the texts of a header and its arrays; None if there are none."""
-    if said is None:
-        return None
-    views = {
-        n: TextView(tuple(columns), missing) for n, (columns, missing) in said["views"].items()
+    types = get_type_hints(Dataset)
+    given = {
+        name: GramView(arrays[f"given-{i}"], arrays[f"present-{i}"], *others)
+        for i, (name, others) in enumerate(header["given"].items())
     }
-    content, ends = (arrays[part] for part in TEXTS)
-    return TextColumns.from_arrays(said["names"], (content, ends), views)
+    sparse, texts = None, None
+    if SPARSE[0] in arrays:
+        from scipy.sparse import csr_array
 
-
-def _joined(parts: Sequence[npt.NDArray[np.intp]]) -> npt.NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])
+        *parts, shape = (arrays[part] for part in SPARSE)
+        sparse = csr_array(tuple(parts), shape=tuple(shape.tolist()))
+    if header["texts"] is not None:
+        names, views = header["texts"]
+        content, ends = (arrays[part] for part in TEXTS)
+        views = TypeAdapter(dict[str, View]).validate_python(views)
+        texts = TextColumns.from_arrays(names, (content, ends), views)
+    fields: dict[str, Any] = {name: arrays.get(name) for name in ARRAYS}
+    for name in PLAIN:
+        fields[name] = TypeAdapter(types[name]).validate_python(header[name])
+    return Dataset(**fields, given=given, sparse=sparse, texts=texts)
 
 
 def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[np.intp]]:
@@ -264,10 +185,6 @@ def _link_or_write(path: Path, array: npt.NDArray[Any] | None) -> None:
         except OSError:
             break  # a file system without links
         return
-    _write_array(path, array)
-
-
-def _write_array(path: Path, array: npt.NDArray[Any] | None) -> None:
     # np.save appends .npy to the name of a file, but not to that of an open one.
     with replacing(path) as temporary, temporary.open("xb") as file:
         np.save(file, np.asarray(array), allow_pickle=False)

@@ -10,13 +10,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
-from mkldist.data.checks import (
-    check_sparse,
-    check_values,
-    describe_sparse,
-    moved_up,
-    row_blocks,
-)
+from mkldist.data.checks import check_sparse, check_values, describe_sparse, moved_up, row_blocks
 from mkldist.data.dataset import (
     Dataset,
     GramView,
@@ -52,11 +46,7 @@ Groups = dict[str, tuple[int, ...]]
 
 
 def validate(
-    spec: DatasetSpec,
-    raw: RawData,
-    where: str,
-    seed: int = 0,
-    splits: SplitsSpec = NO_COLUMNS,
+    spec: DatasetSpec, raw: RawData, where: str, seed: int = 0, splits: SplitsSpec = NO_COLUMNS
 ) -> Dataset:
     """Return the data set that an entry of a sweep file describes, of the raw data of its source.
 

@@ -22,7 +22,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.checks import check_fits
 from mkldist.data.csv_files import csv_rows
-from mkldist.data.dataset import GramView, RawData, SourceColumns, TextColumns, TextView, View
+from mkldist.data.dataset import GramView, RawData, SourceColumns, TextColumns, View
 from mkldist.data.files import is_table, read_file
 from mkldist.data.grams import read_view
 from mkldist.data.npz_files import IDS
@@ -196,7 +196,7 @@ class _Joining:
     views: dict[str, View] = field(default_factory=dict)
     given: dict[str, GramView] = field(default_factory=dict)
     texts: list[TextColumns] = field(default_factory=list)
-    text_views: dict[str, TextView] = field(default_factory=dict)
+    text_views: dict[str, View] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     columns: dict[str, SourceColumns] = field(default_factory=dict)
 
@@ -273,7 +273,7 @@ class _Joining:
         known = {} if texts is None else {name: place for place, name in enumerate(texts.names)}
         own = tuple(known[name] for name in view.columns if name in known)
         if own:
-            self.text_views[view.name] = TextView(own, view.missing)
+            self.text_views[view.name] = View(own, view.missing)
         positions = {name: position for position, name in enumerate(names)}
         place = f"{where}: columns"
         others = (member for member in view.columns if member not in known)
@@ -303,7 +303,7 @@ class _Joining:
             names = tuple(f"{view.name}.{name}" for name in read.texts.names)
             self.texts.append(TextColumns(names, values))
             columns = tuple(range(start, start + len(names)))
-            self.text_views[view.name] = TextView(columns, view.missing)
+            self.text_views[view.name] = View(columns, view.missing)
         self.blocks.append(block)
         self.names += [f"{view.name}.{name}" for name in read.feature_names]
         for group, columns in read.groups.items():

@@ -49,7 +49,7 @@ from mkldist.core.memory import (
 )
 from mkldist.core.threads import factorise, load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
-from mkldist.data.dataset import Dataset, GramView, TextView, View, fingerprint_parts, sparse_parts
+from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
 from mkldist.data.grams import (
     LARGEST_SINGLE,
     check_diagonal,
@@ -160,7 +160,7 @@ def as_dataset(
     if texts is not None:
         positions = {name: place for place, name in enumerate(texts.names)}
         own = {v: tuple(positions[m] for m in some if m in positions) for v, some in views.items()}
-        texts = replace(texts, views={v: TextView(some) for v, some in own.items() if some})
+        texts = replace(texts, views={v: View(some) for v, some in own.items() if some})
         others = {v: [m for m in some if m not in positions] for v, some in views.items()}
         views = {v: some for v, some in others.items() if some or not own[v]}
     columns |= group_columns(views, features.names, "X")

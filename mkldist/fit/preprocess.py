@@ -25,7 +25,6 @@ from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
 from mkldist.data.dataset import (
     TextColumns,
-    TextView,
     View,
     absent_of,
     fingerprint_parts,
@@ -109,7 +108,7 @@ def check_columns(X: Any) -> None:
 
 def column_views(
     views: Any, missing: Any, n_features: int, names: Sequence[str] | None, texts: Sequence[str]
-) -> tuple[dict[str, View], dict[str, TextView]]:
+) -> tuple[dict[str, View], dict[str, View]]:
     """Return the views of an estimator as blocks of features, and of its columns of texts.
 
     Columns of X are given by number or name, several in a list, an array or a slice; `texts` names
@@ -138,7 +137,7 @@ def column_views(
         if own:
             of_numbers[view] = View(own, rule)
         if others:
-            of_texts[view] = TextView(others, rule)
+            of_texts[view] = View(others, rule)
     return of_numbers, of_texts
 
 

@@ -290,8 +290,7 @@ class _Planner:
         if spec.backend in ("recompute", FACTORS):
             return "float64"
         tightest = min(
-            (point.tol for grid in self._all_grids for point in grid.points),
-            default=math.inf,
+            (point.tol for grid in self._all_grids for point in grid.points), default=math.inf
         )
         large = 8 * n_values > FLOAT32_ABOVE_BYTES
         return "float32" if large and tightest >= FLOAT32_ABOVE_TOL else "float64"

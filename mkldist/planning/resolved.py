@@ -91,10 +91,7 @@ class Resolved:
 
 
 def resolve(
-    spec: SweepSpec,
-    data_dirs: Sequence[Path],
-    base: Path,
-    given: Mapping[str, InputData] = NOTHING,
+    spec: SweepSpec, data_dirs: Sequence[Path], base: Path, given: Mapping[str, InputData] = NOTHING
 ) -> Resolved:
     """Load the data of a sweep and check everything that it names.
 

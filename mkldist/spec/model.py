@@ -8,27 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeGuard
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    Strict,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, Strict, field_validator, model_validator
 
 from mkldist.core.metrics import METRICS, Metric, MetricName, default_metric
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec
-from mkldist.spec.kinds import (
-    Finite,
-    Model,
-    Name,
-    Positive,
-    Task,
-    check_kind,
-    size_name,
-)
+from mkldist.spec.kinds import Finite, Model, Name, Positive, Task, check_kind, size_name
 
 # Keys that have an effect with some kinds of search alone.
 _EFFECTIVE_WITH = {

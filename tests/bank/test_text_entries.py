@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.data.dataset import Dataset, GramView, TextColumns, TextView
+from mkldist.data.dataset import Dataset, GramView, TextColumns, View
 from mkldist.errors import SpecError
 from mkldist.kernels import Spectrum
 from mkldist.results.layout import kernel_coordinates
@@ -30,7 +30,7 @@ for row in LACKING:
 TREE = np.diag(np.arange(1.0, N + 1))
 TEXTS = TextColumns.of({"dna": DNA, "rna": RNA})
 assert TEXTS is not None
-TEXTS.views["fold"] = TextView((1,), "zero")
+TEXTS.views["fold"] = View((1,), "zero")
 DATASET = Dataset(
     "d",
     X,

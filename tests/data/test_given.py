@@ -89,10 +89,7 @@ def test_columns_that_divide_rows_are_those_given_for_it():
         ((np.array([["a"] * 2] * 6, dtype=object), Y), "X: found values that are no numbers"),
         ((pd.DataFrame(X), Y[:3]), "6 rows of features but 3 labels"),
         ((pd.DataFrame(X, columns=["a", "label"]), Y), "a column 'label' in X, beside y"),
-        (
-            {"x": pd.DataFrame(X), "y": Y, "train": [0]},
-            "train beside a DataFrame; expected none",
-        ),
+        ({"x": pd.DataFrame(X), "y": Y, "train": [0]}, "train beside a DataFrame; expected none"),
     ],
 )
 def test_anything_else_is_told(given, said):

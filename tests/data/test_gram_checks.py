@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mkldist.data import grams as gram_checks
-from mkldist.data.grams import (
-    check_diagonal,
-    check_finite,
-    check_symmetric,
-    usable_grams,
-)
+from mkldist.data.grams import check_diagonal, check_finite, check_symmetric, usable_grams
 from mkldist.errors import GramError
 
 

@@ -12,22 +12,14 @@ from hypothesis import strategies as st
 from mkldist.core.checksums import checked_json, parsed
 from mkldist.core.durable import is_temporary
 from mkldist.data.dataset import Dataset, GramView, Split, View
-from mkldist.data.snapshot import (
-    HEADER,
-    damaged_files,
-    load_snapshot,
-    save_snapshot,
-)
+from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot, save_snapshot
 from mkldist.errors import OutputError, StoreError, UnreadableError
 from tests.data.mistakes import mistake
 from tests.variants import quick
 
 X = np.random.default_rng(0).normal(size=(6, 3))
 Y = np.array([1.0, -1, 1, -1, 1, -1])
-SPLITS = (
-    Split(np.array([0, 1, 2]), np.array([5, 3])),
-    Split(np.array([4, 5]), np.array([0])),
-)
+SPLITS = (Split(np.array([0, 1, 2]), np.array([5, 3])), Split(np.array([4, 5]), np.array([0])))
 DATASET = Dataset(
     "größe", X, Y, ("nein", "ja"), ("a", "b", "c"), SPLITS, {"g": (2, 0)}, origin="file t.csv"
 )
@@ -155,7 +147,9 @@ def test_damage_is_found(tmp_path: Path) -> None:
         header.write_bytes(checked_json({**json.loads(text), "version": version}))
         with mistake(f"version {version}", error=StoreError):
             load_snapshot(tmp_path)
-    header.write_bytes(checked_json({**json.loads(text), "train_sizes": [1, 1]}))
+    header.write_bytes(
+        checked_json({**json.loads(text), "sizes": {"train": [1, 1], "test": [], "unlabelled": []}})
+    )
     with mistake("indices for splits", error=StoreError):
         load_snapshot(tmp_path)
 

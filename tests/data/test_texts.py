@@ -128,10 +128,7 @@ def test_a_snapshot_holds_them(folder: Path) -> None:
         ({"texts": ["dns"]}, "texts: found no column 'dns'; expected names of columns. Did you"),
         ({"texts": ["dna"], "ignore": ["dna"]}, "found column 'dna' in ignore and in texts"),
         ({"texts": ["label"]}, "found no label, and no column that is called label"),
-        (
-            {"texts": ["label"], "label": "label"},
-            "'label' as the label and in another",
-        ),
+        ({"texts": ["label"], "label": "label"}, "'label' as the label and in another"),
         ({"file": "t.svm", "id": None}, "found texts, but no table of columns"),
     ],
 )
@@ -163,15 +160,8 @@ def test_half_of_a_pair_of_surrogates_is_refused_by_array_and_row(tmp_path: Path
         load(tmp_path, file="t.npz", id=None)
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        (["a", "c", ""], "of 1 letter; 1 of 3 points has none: its kernels are zero there"),
-        (["acg", "tgc", "ttt"], "of 3 letters"),
-        (["", "", "acgt"], "of 4 letters; 2 of 3 points have none: its kernels are zero there"),
-    ],
-)
-def test_a_column_is_told_in_the_singular_and_plural(texts: list[str], expected: str) -> None:
-    columns = TextColumns.of({"dna": texts})
+def test_a_column_is_described_by_its_lengths_and_gaps() -> None:
+    columns = TextColumns.of({"dna": ["", "a", "acgt"]})
     assert columns is not None
-    assert list(columns.lines()) == [f"'dna', {expected}"]
+    gaps = "1 of 3 points have none: its kernels are zero there"
+    assert list(columns.lines()) == [f"'dna', of 1 to 4 letters; {gaps}"]

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
-from mkldist.data.dataset import TextColumns, TextView, View
+from mkldist.data.dataset import TextColumns, View
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.preprocess import Rows, column_views
 from mkldist.kernels import Gaussian, Spectrum
@@ -144,7 +144,7 @@ def test_views_are_divided_into_numbers_and_texts():
     views = {"both": ["x", "dna"], "own": 1}
     assert column_views(views, "zero", 3, ("x", "z", "dna"), ["dna"]) == (
         {"both": View((0,), "zero"), "own": View((1,), "zero")},
-        {"both": TextView((0,), "zero")},
+        {"both": View((0,), "zero")},
     )
     rows = Rows(np.ones((1, 2)), ("x", "z"), texts)
     assert rows.table().columns.tolist() == ["x", "z", "dna"]

@@ -344,10 +344,7 @@ def test_a_changed_value_changes_only_its_runs():
 
 
 def test_preprocessing_fitted_per_split_needs_a_bank_per_split_and_globally_one():
-    per_split, once = (
-        planned(spec_of(fit="train")),
-        planned(spec_of(fit="all")),
-    )
+    per_split, once = (planned(spec_of(fit="train")), planned(spec_of(fit="all")))
     assert [b.split for b in per_split.banks] == [0, 1, 2, 0, 1, 2]
     assert {b.n_points for b in per_split.banks} == {25}
     assert [b.split for b in once.banks] == [None, None]

@@ -204,19 +204,9 @@ HALVING = '[search]\nkind = "halving"\ntrials = 9\n'
 @pytest.mark.parametrize(
     ("words", "where", "said", "advice"),
     [
-        (
-            DRAWN,
-            "methods.level.C",
-            "a distribution without [search]",
-            "Add [search]",
-        ),
+        (DRAWN, "methods.level.C", "a distribution without [search]", "Add [search]"),
         (RANDOM + GRID, "search", "no parameter with a distribution", "Remove [search]"),
-        (
-            RANDOM + DRAWN,
-            "search",
-            "[search] without inner folds",
-            "test labels never do",
-        ),
+        (RANDOM + DRAWN, "search", "[search] without inner folds", "test labels never do"),
     ],
 )
 def test_what_a_search_lacks_is_named(words, where, said, advice):

@@ -253,10 +253,7 @@ def test_items_of_one_name_are_told_apart_by_index():
 
 def test_a_data_set_is_named_by_its_name_and_not_by_the_column_of_its_labels():
     document = {
-        "datasets": [
-            {"name": "heart", "label": "disease"},
-            {"name": "lung", "label": "disease"},
-        ],
+        "datasets": [{"name": "heart", "label": "disease"}, {"name": "lung", "label": "disease"}],
         "methods": [{"name": "level", "label": "slow"}],
     }
     assert apply_override(document, "datasets.lung.positive=yes") == ("datasets", 1, "positive")
