@@ -1,13 +1,24 @@
-"""Data sets and splits: known rows, class numbers, and fingerprints."""
+"""Data sets, their source columns and texts."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import pytest
 
 from mkldist.core.identity import array_id
-from mkldist.data.dataset import Dataset, Split
+from mkldist.data.catalogue import load_dataset
+from mkldist.data.dataset import Dataset, SourceColumns, Split, TextColumns
+from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.data.validate import summary_lines
+from mkldist.errors import DataError
+from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
+from tests.data.mistakes import mistake
 
 X = np.arange(6.0).reshape(3, 2)
 TWO = Dataset("t", X, np.array([1.0, -1.0, 1.0]), ("no", "yes"), ("a", "b"))
@@ -47,3 +58,196 @@ def test_a_split_without_unlabelled_rows_is_known_by_its_two_parts_as_ever() -> 
     assert plain.known is train
     assert few.known.tolist() == [1, 2, 3]
     assert few.fingerprint not in (plain.fingerprint, Split(train, few.unlabelled).fingerprint)
+
+
+TABLE = "id,a,flat,size,note,y\n" + "".join(
+    f"r{i},{i},1,{'SML'[i % 3] if i % 4 else ''},n,{'ab'[i % 2]}\n" for i in range(12)
+)
+
+
+@pytest.fixture
+def dataset(tmp_path: Path):
+    (tmp_path / "t.csv").write_text(TABLE)
+    spec = DatasetSpec(name="t", file="t.csv", id="id", ignore=("note",), categorical=("size",))
+    return load_dataset(spec, (), tmp_path, 0)
+
+
+def test_a_table_says_of_which_columns_its_features_are_made(dataset):
+    columns = dataset.columns
+    assert columns == SourceColumns(
+        numbers=("a", "flat"),
+        categories={"size": ("L", "M", "S", "?")},
+        label="y",
+        others=("id", "note"),
+        id="id",
+        kept=(0, 2, 3, 4, 5),
+    )
+    assert columns.required == ("a", "size")
+    assert columns.names == ("a", "flat", "size")
+    every = ("a", "flat", *(f"size={one}" for one in columns.categories["size"]))
+    assert dataset.feature_names == tuple(every[place] for place in columns.kept)
+
+
+def test_columns_survive_json_and_snapshots(dataset, tmp_path):
+    assert SourceColumns.from_dict(json.loads(json.dumps(dataset.columns.as_dict()))) == (
+        dataset.columns
+    )
+    save_snapshot(tmp_path / "snapshot", dataset, ())
+    again, _ = load_snapshot(tmp_path / "snapshot")
+    assert again.columns == dataset.columns
+
+
+def test_features_of_other_sources_are_columns():
+    bundled = load_dataset(DatasetSpec(name="wdbc"), (), Path(), 0)
+    assert bundled.columns == SourceColumns(bundled.feature_names)
+    assert bundled.columns.required == bundled.feature_names
+
+
+TEXTS_TABLE = "id,age,dna,label\np1,50,acgt,a\np2,60,NA,b\np3,70,gé,a\np4,80,tt,b\n"
+DNA = ["acgt", "NA", "gé", "tt"]
+FOLDS = "id,rna,chain\np4,uu,B\np1,u,\np3,ug,AB\n"
+RNA = {"name": "folds", "file": "folds.csv", "texts": ["rna", "chain"], "missing": "zero"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "t.csv").write_text(TEXTS_TABLE)
+    (tmp_path / "folds.csv").write_text(FOLDS)
+    return tmp_path
+
+
+def load(folder: Path, *views: dict[str, Any], **entry: Any) -> Dataset:
+    entry = {"name": "t", "file": "t.csv", "id": "id", "texts": ["dna"], **entry}
+    return load_dataset(DatasetSpec.model_validate({**entry, "views": views}), (), folder, 0)
+
+
+def texts_of(dataset: Dataset, column: int = 0) -> list[str]:
+    assert dataset.texts is not None
+    return list(dataset.texts.values[:, column])
+
+
+def said(dataset: Dataset) -> str:
+    return "\n".join(summary_lines(dataset, PreprocessingSpec()))
+
+
+def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) -> None:
+    found = load(folder)
+    assert found.feature_names == ("age",)
+    assert texts_of(found) == DNA
+    assert "  texts:     'dna', of 2 to 4 letters\n" in said(found) + "\n"
+    assert found.columns is not None
+    assert found.columns.others == ("id", "dna")
+
+
+def test_parquet_and_archives_hold_texts_too(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv(folder / "t.csv", keep_default_na=False)
+    frame.to_parquet(folder / "t.parquet")
+    labels, x = frame["label"].to_numpy(str), frame[["age"]].to_numpy(float)
+    np.savez(folder / "t.npz", x=x, y=labels, dna=np.array(DNA))
+    np.savez(folder / "alone.npz", y=labels, dna=np.array(DNA), ids=frame["id"].to_numpy(str))
+    for file in ("t.parquet", "t.npz", "alone.npz"):
+        found = load(folder, file=file, id="id" if file == "t.parquet" else None)
+        assert texts_of(found) == DNA
+        assert found.n_features == (0 if file == "alone.npz" else 1)
+
+
+def test_texts_of_a_view_are_joined_by_the_ids(folder: Path) -> None:
+    found = load(folder, RNA)
+    assert found.texts is not None
+    assert found.texts.names == ("dna", "folds.rna", "folds.chain")
+    assert texts_of(found, 1) == ["u", "", "ug", "uu"]
+    assert texts_of(found, 2) == ["", "", "AB", "B"]
+    assert found.texts.groups == {"folds": (1, 2)}
+    assert found.views == {}
+    line = "'folds.chain', of 1 to 2 letters; 2 of 4 points have none: its kernels are zero"
+    assert line in said(found)
+
+
+def test_a_view_of_the_own_table_says_what_holds_without_a_text(folder: Path) -> None:
+    (folder / "t.csv").write_text(TEXTS_TABLE.replace("NA", ""))
+    view = {"name": "v", "columns": ["dna", "age"], "missing": "zero"}
+    found = load(folder, view)
+    assert found.texts is not None
+    assert found.texts.absent.ravel().tolist() == [False, True, False, False]
+    assert found.views["v"].columns == found.texts.views["v"].columns == (0,)
+    with mistake("texts: found no text in column 'dna' for 1 of 4 points (p2); expected a text"):
+        load(folder)
+    with mistake("found no text in column 'dna' for 1 of 4 points", 'Set missing = "zero" for'):
+        load(folder, {**view, "missing": "impute"})
+    (folder / "t.csv").write_text("id,age,dna,label\np1,5,,a\np2,6,,b\np3,5,,a\n")
+    with mistake("found no text at all in column 'dna'"):
+        load(folder, view)
+
+
+def test_rows_of_other_classes_are_left_out(folder: Path) -> None:
+    (folder / "t.csv").write_text(TEXTS_TABLE + "p5,3,xyz,c\n")
+    assert texts_of(load(folder, classes=["a", "b"])) == DNA
+
+
+def test_texts_are_part_of_the_content(folder: Path) -> None:
+    before = load(folder).fingerprint
+    assert load(folder).fingerprint == before
+    (folder / "t.csv").write_text(TEXTS_TABLE.replace("acgt", "acga"))
+    assert load(folder).fingerprint != before
+    one, other = TextColumns.of({"d": ["ab", "c"]}), TextColumns.of({"d": ["a", "bc"]})
+    assert one is not None
+    assert other is not None
+    assert one.arrays[0].tobytes() == other.arrays[0].tobytes()
+    assert one.arrays[1].tolist() != other.arrays[1].tolist()
+
+
+def test_a_snapshot_holds_them(folder: Path) -> None:
+    dataset = load(folder, RNA)
+    save_snapshot(folder / "s", dataset, ())
+    found, _ = load_snapshot(folder / "s", mmap=True)
+    assert found.fingerprint == dataset.fingerprint
+    assert found.texts is not None
+    assert dataset.texts is not None
+    assert found.texts.values.tolist() == dataset.texts.values.tolist()
+    assert (found.texts.names, found.texts.views) == (dataset.texts.names, dataset.texts.views)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"texts": ["dns"]}, "texts: found no column 'dns'; expected names of columns. Did you"),
+        ({"texts": ["dna"], "ignore": ["dna"]}, "found column 'dna' in ignore and in texts"),
+        ({"texts": ["label"]}, "found no label, and no column that is called label"),
+        ({"texts": ["label"], "label": "label"}, "'label' as the label and in another"),
+        ({"file": "t.svm", "id": None}, "found texts, but no table of columns"),
+    ],
+)
+def test_mistakes_are_told(folder: Path, entry: dict[str, Any], message: str) -> None:
+    (folder / "t.svm").write_text("1 1:1\n-1 1:2\n")
+    with pytest.raises(DataError, match=message):
+        load(folder, **entry)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"dna": np.arange(4)}, "array 'dna': found an array of int64; expected texts"),
+        ({"dna": np.array(DNA[:3])}, r"array 'dna': found shape \(3,\); expected one text for"),
+        ({}, "found no array 'dna'"),
+    ],
+)
+def test_mistakes_of_an_archive_are_told(
+    tmp_path: Path, arrays: dict[str, Any], message: str
+) -> None:
+    np.savez(tmp_path / "d.npz", x=np.eye(4), y=np.array([1, 1, 0, 0]), **arrays)
+    with pytest.raises(DataError, match=message):
+        load(tmp_path, file="d.npz", id=None)
+
+
+def test_half_of_a_pair_of_surrogates_is_refused_by_array_and_row(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", dna=["ac", "g\ud800"], y=[0, 1])
+    with mistake("t.npz), array 'dna', row 2 (from 1): found the character '\\ud800'", "UTF-8"):
+        load(tmp_path, file="t.npz", id=None)
+
+
+def test_a_column_is_described_by_its_lengths_and_gaps() -> None:
+    columns = TextColumns.of({"dna": ["", "a", "acgt"]})
+    assert columns is not None
+    gaps = "1 of 3 points have none: its kernels are zero there"
+    assert list(columns.lines()) == [f"'dna', of 1 to 4 letters; {gaps}"]

@@ -1,4 +1,6 @@
-"""Gram matrices from files, with labels and partitions, and files that hold none."""
+"""Gram matrices: read with their labels, and checked."""
+
+from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 import zarr
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mkldist.data import checks
+from mkldist.data import grams as gram_checks
 from mkldist.data.dataset import RawData
-from mkldist.data.grams import read_grams
+from mkldist.data.grams import (
+    check_diagonal,
+    check_finite,
+    check_symmetric,
+    read_grams,
+    usable_grams,
+)
 from mkldist.errors import GramError
 from tests.data.mistakes import mistake
 
@@ -180,3 +191,173 @@ def test_zarr_stores_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     zarr.save_array(tmp_path / "large.zarr", GRAMS)
     with mistake("half of this machine's memory", ".npy"):
         read(tmp_path / "large.zarr")
+
+
+def grams(m=3, n=12, rank=4, seed=0):
+    factors = np.random.default_rng(seed).normal(size=(m, n, rank))
+    return factors @ factors.swapaxes(1, 2)
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.sampled_from([np.float32, np.float64]),
+       st.floats(1e-30, 1e30))  # fmt: skip
+def test_products_are_gram_matrices_at_any_scale(n, rank, dtype, scale):
+    matrices = (grams(2, n, rank) * scale).astype(dtype)
+    usable_grams(matrices, np.ones(n))
+
+
+def test_zero_and_integer_and_boolean_matrices_pass():
+    usable_grams(np.zeros((2, 3, 3)))
+    usable_grams(np.array([[[2, 1], [1, 2]]]))
+    usable_grams(np.eye(3, dtype=bool)[None])
+
+
+@pytest.mark.parametrize(
+    ("array", "y", "words"),
+    [
+        (np.ones((3, 4)), None, ["shape (3, 4)", "(M, n, n)", "mkldist.KernelBank(X"]),
+        (np.ones((3, 3)), None, ["shape (3, 3)", "grams[None]"]),
+        (np.ones((2, 3, 4)), None, ["shape (2, 3, 4)"]),
+        (np.ones((0, 3, 3)), None, ["at least one"]),
+        (np.ones((2, 0, 0)), None, ["at least one"]),
+        (np.ones((1, 2, 2), dtype=complex), None, ["complex128", "real"]),
+        (np.ones((1, 2, 2), dtype=object), None, ["object"]),
+        (np.ones((1, 2, 2)), np.ones(3), ["3 labels", "2 points"]),
+    ],
+)
+def test_wrong_shapes_and_types(array, y, words):
+    with pytest.raises(GramError) as caught:
+        usable_grams(array, y, where="bank.npz")
+    assert all(word in str(caught.value) for word in ["bank.npz", *words])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_entries_that_are_not_finite(value):
+    matrices = grams()
+    matrices[2, 5, 1] = value
+    with pytest.raises(GramError, match=rf"kernel 2: found entry \(5, 1\) of {value}"):
+        usable_grams(matrices)
+
+
+def test_asymmetry_names_the_entries():
+    matrices = grams()
+    matrices[1, 3, 7] += 1e-3
+    with pytest.raises(GramError, match=r"kernel 1: found entries \(3, 7\) and \(7, 3\)"):
+        usable_grams(matrices)
+
+
+def with_smallest_eigenvalue(relative_to_trace):
+    """Return a matrix of trace 1 whose smallest eigenvalue is as given."""
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 6)))[0]
+    values = np.array([relative_to_trace, 0.1, 0.2, 0.2, 0.2, 0.3 - relative_to_trace])
+    matrix = (rotation * values) @ rotation.T
+    return (matrix + matrix.T) / 2
+
+
+@pytest.mark.parametrize(("value", "fine"), [(-0.5e-8, True), (-2e-8, False), (-0.1, False)])
+def test_negative_eigenvalues_to_the_stated_tolerance(value, fine):
+    matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(value)])
+    if fine:
+        usable_grams(matrices)
+    else:
+        with pytest.raises(
+            GramError, match=r"kernel 1: found a smallest eigenvalue of -.*semi-definite"
+        ):
+            usable_grams(matrices)
+
+
+def test_asymmetry_to_the_stated_tolerance():
+    matrices = grams(1)
+    largest = np.abs(matrices).max()
+    matrices[0, 0, 1] += 0.5e-8 * largest
+    usable_grams(matrices)
+    matrices[0, 0, 1] += 1e-8 * largest
+    with pytest.raises(GramError, match="symmetric"):
+        usable_grams(matrices)
+
+
+def counted(monkeypatch, module, name):
+    """Count the calls of a function."""
+    calls, original = [], getattr(module, name)
+    monkeypatch.setattr(module, name, lambda *given: calls.append(1) or original(*given))
+    return calls
+
+
+def test_a_matrix_takes_one_factorisation_and_culprits_one_decomposition(monkeypatch):
+    factorisations = counted(monkeypatch, gram_checks, "has_cholesky_factor")
+    decompositions = counted(monkeypatch, np.linalg, "eigh")
+    counted_too = counted(monkeypatch, np.linalg, "eigvalsh")
+    usable_grams(grams(50))
+    assert (len(factorisations), len(decompositions)) == (50, 0)
+    usable_grams(np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(-0.5e-8)]))
+    assert (len(factorisations), len(decompositions), len(counted_too)) == (52, 1, 0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_the_largest_asymmetry_is_found_wherever_it_is(n):
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        matrix = rng.normal(size=(n, n))
+        matrix += matrix.T
+        check_symmetric(matrix, 0.0, "here")
+        i, j = rng.integers(n, size=2)
+        matrix[i, j] += 1.0
+        matrix.setflags(write=False)
+        if i == j:
+            check_symmetric(matrix, 0.0, "here")
+        else:
+            pair = rf"\({min(i, j)}, {max(i, j)}\) and \({max(i, j)}, {min(i, j)}\)"
+            with pytest.raises(GramError, match=f"here: found entries {pair}"):
+                check_symmetric(matrix, 1e-8, "here")
+
+
+def test_entries_whose_sum_alone_is_infinite_are_finite():
+    check_finite(np.full((2, 2), 1.7e308), "here", np.inf)
+
+
+def test_negative_entries_of_the_diagonal_are_named():
+    check_diagonal(np.diag([1.0, 0.0, -1e-9]), 1e-8, "here")
+    with pytest.raises(
+        GramError, match=r"here: found entry \(2, 2\) of -1e-07; expected no negative"
+    ):
+        check_diagonal(np.diag([1.0, 0.0, -1e-7]), 1e-8, "here")
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.floats(1e-30, 1e30))
+def test_products_are_semidefinite_as_they_are(n, rank, scale):
+    matrices = grams(2, n, rank) * scale
+    assert usable_grams(matrices) is matrices
+
+
+def test_single_precision_has_its_own_tolerance_and_is_not_changed():
+    """Rounding to single precision would bring back the negative eigenvalues."""
+    matrices = with_smallest_eigenvalue(-0.5e-6)[None].astype(np.float32)
+    assert usable_grams(matrices) is matrices
+    with pytest.raises(GramError, match="-1e-06 of the trace"):
+        usable_grams(with_smallest_eigenvalue(-2e-6)[None].astype(np.float32))
+
+
+def test_negative_eigenvalues_become_zero_and_others_stay():
+    matrices = np.stack([np.eye(6), 1e5 * with_smallest_eigenvalue(-0.5e-8), np.zeros((6, 6))])
+    given = matrices.copy()
+    cured = usable_grams(matrices)
+    np.testing.assert_array_equal(matrices, given)
+    np.testing.assert_array_equal(cured[[0, 2]], given[[0, 2]])
+    before, after = np.linalg.eigvalsh(given[1]), np.linalg.eigvalsh(cured[1])
+    assert before[0] < -4e-4
+    assert abs(after[0]) < 1e-10
+    np.testing.assert_allclose(after[1:], before[1:], rtol=1e-12)
+
+
+def test_values_whose_squares_overflow_are_refused():
+    with pytest.raises(GramError, match=r"kernel 1.*values up to 1\.0e\+120.*Divide the matrix"):
+        usable_grams(np.stack([np.eye(3), 1e120 * np.eye(3)]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("diagonal", [(-1.0, -1.0, -1.0), (4.0, 1.0, -8.0)])
+def test_a_negative_trace_is_what_was_found(diagonal, dtype):
+    with pytest.raises(GramError) as caught:
+        usable_grams(np.stack([np.eye(3), np.diag(diagonal)]).astype(dtype))
+    assert "-3" in caught.value.found
+    assert "e-0" not in caught.value.expected  # no limit above zero for an eigenvalue below it
+    assert caught.value.where == "grams: kernel 1"

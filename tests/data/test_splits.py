@@ -1,12 +1,16 @@
-"""Splits into training and test parts, against those of scikit-learn."""
+"""Splits of every kind and inner folds, against those of scikit-learn."""
+
+from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
@@ -19,10 +23,20 @@ from sklearn.model_selection import (
 )
 
 from mkldist.data.dataset import Dataset, Split
-from mkldist.data.splits import make_splits
+from mkldist.data.splits import (
+    cut_splits,
+    inner_folds,
+    make_splits,
+    n_inner_folds,
+    nested_splits,
+    partition_of_column,
+    partitions_of,
+    restricted,
+)
 from mkldist.errors import DataError, SpecError
 from mkldist.spec import checks
 from mkldist.spec.datasets import SplitsSpec
+from mkldist.spec.model import SelectionSpec
 from tests.data.mistakes import mistake
 
 
@@ -313,3 +327,394 @@ def test_splits_that_memory_does_not_hold_are_refused_before_they_are_drawn(
     monkeypatch.setattr(checks, "physical_memory", lambda: 10**6)
     with pytest.raises(SpecError, match=r"splits of data set 't': found \d+,000 splits.* repeats"):
         made(dataset(10, 10), kind=kind, repeats=10_000, **labelled)
+
+
+N = 6
+
+
+def pair(train: object, test: object) -> dict[str, np.ndarray]:
+    return {"train": np.array(train), "test": np.array(test)}
+
+
+def test_one_row_a_partition() -> None:
+    found = partitions_of(pair([[0, 1], [2, 3]], [[5], [4]]), N, "t")
+    assert [(s.train.tolist(), s.test.tolist()) for s in found] == [([0, 1], [5]), ([2, 3], [4])]
+    single = partitions_of(pair([0, 1], [2]), N, "t")
+    assert single[0].train.tolist() == [0, 1]
+    labelled = {"idx_labs": np.array([[1]]), "idx_unls": np.array([[0, 2]])}
+    (few,) = partitions_of(labelled, N, "t")
+    assert (few.train.tolist(), few.unlabelled.tolist(), few.test.tolist()) == ([1], [0, 2], [])
+    assert few.known.tolist() == [0, 1, 2]
+    (three,) = partitions_of(pair([4, 0], [2]) | {"unlabelled": np.array([3])}, N, "t")
+    assert (three.train.tolist(), three.test.tolist()) == ([4, 0], [2])
+    assert three.known.tolist() == [0, 3, 4]
+    assert partitions_of({}, N, "t") == ()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"train": np.array([[0]])}, ("'train' without 'test' or 'unlabelled'",)),
+        ({"unlabelled": np.array([[0]])}, ("'unlabelled' without 'train'",)),
+        (pair([[0]], [[1]]) | {"unlabelled": np.array([[1]])}, ("'unlabelled' and 'test'",)),
+        (pair([[0]], [[1]]) | {"unlabelled": np.array([[7]])}, ("'unlabelled', row 0", "index 7")),
+        (pair([[0]], [[1]]) | {"idx_labs": np.array([[0]])}, ("'train' and 'idx_labs'", "one set")),
+        ({"idx_unls": np.array([[0]])}, ("'idx_unls' without 'idx_labs'",)),
+        (pair([[1, 6]], [[2]]), ("index 6", "6 points", "0 to 5", "Subtract 1")),
+        (pair([[0, 6]], [[2]]), ("index 6", "6 points", "belong to these data")),
+        (pair([[0, -1]], [[1]]), ("index -1",)),
+        (pair([[0, 0]], [[1]]), ("'train', row 0", "index 0 twice")),
+        (pair([[0], [1]], [[1], [1]]), ("row 1", "1 point in both, such as 1")),
+        (pair([[0], [1]], [[1]]), ("2 rows in 'train' but 1 in 'test'",)),
+        (pair([[0.5]], [[1]]), ("float64", "integers")),
+        (pair([[True, False]], [[1]]), ("bool", "flatnonzero")),
+        (pair([[[0]]], [[1]]), ("shape (1, 1, 1)",)),
+    ],
+)
+def test_wrong_indices(arrays: dict[str, np.ndarray], words: tuple[str, ...]) -> None:
+    with mistake(*words):
+        partitions_of(arrays, N, "t")
+
+
+@settings(deadline=None)
+@given(st.permutations(range(N)), st.integers(1, N - 1), st.sets(st.integers(0, N - 1)))
+def test_rows_that_are_kept_stay_in_their_parts(order: list[int], cut: int, kept: set[int]) -> None:
+    rows = np.array(sorted(kept), dtype=np.intp)
+    (split,) = restricted(partitions_of(pair([order[:cut]], [order[cut:]]), N, "t"), rows, N)
+    assert rows[split.train].tolist() == [i for i in order[:cut] if i in kept]
+    assert rows[split.test].tolist() == [i for i in order[cut:] if i in kept]
+
+
+def test_a_column_of_words_is_a_partition() -> None:
+    words = np.array(["test", "Train", "unlabelled", "train", "TEST"])
+    split = partition_of_column(words, "t")
+    assert (split.train.tolist(), split.test.tolist()) == ([1, 3], [0, 4])
+    assert split.unlabelled.tolist() == [2]
+
+
+@pytest.mark.parametrize("words", [["train", "tset"], ["train", "train"], ["test", "unlabelled"]])
+def test_a_column_of_other_words_is_none(words: list[str]) -> None:
+    with mistake("t: split", repr(words[0]), "'train' in some rows"):
+        partition_of_column(np.array(words), "t: split")
+
+
+CLASS_SIZES = (9, 4, 12)
+ROWS = np.array([0, 2, 3, 5, 8, 9, 11, 12, 14, 15, 17, 19, 22, 24])  # 5, 3 and 6 of each class
+
+
+def classes(*sizes: int) -> Dataset:
+    y = np.repeat(np.arange(float(len(sizes))), sizes)
+    if len(sizes) == 2:
+        y = 2.0 * y - 1.0
+    names = tuple(f"class {number}" for number in range(len(sizes)))
+    return Dataset("t", y[:, None], y, names, ("f",))
+
+
+def number(data: Dataset, rows: np.ndarray, **words: Any) -> int:
+    return n_inner_folds(data, rows, SelectionSpec(**words), "data set 't'")
+
+
+@pytest.mark.parametrize("seed", [3, 2**32 + 3])
+def test_folds_of_classes_are_stratified(seed: int) -> None:
+    data = classes(*CLASS_SIZES)
+    found = inner_folds(data, ROWS, SelectionSpec(folds=3, repeats=2), seed)
+    splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=3)
+    expected = [np.sort(ROWS[held]) for _, held in splitter.split(ROWS[:, None], data.y[ROWS])]
+    assert len(found) == len(expected) == 6
+    for held_out, rows in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(held_out, rows)
+        assert set(data.y[np.setdiff1d(ROWS, held_out)]) == {0, 1, 2}
+
+
+def test_folds_of_values_are_not() -> None:
+    rows = np.arange(3, 20)
+    found = inner_folds(values(25), rows, SelectionSpec(folds=4), 1)
+    splitter = RepeatedKFold(n_splits=4, n_repeats=1, random_state=1)
+    for held_out, (_, held) in zip(found, splitter.split(rows[:, None]), strict=True):
+        np.testing.assert_array_equal(held_out, np.sort(rows[held]))
+
+
+@pytest.mark.parametrize(("sizes", "words", "n_folds"), [
+    ((9, 4, 12), {}, 4), ((9, 4), {"repeats": 3}, 12), ((7, 9), {}, 5), ((7, 9), {"folds": 7}, 7),
+])  # fmt: skip
+def test_the_default_is_five_folds_or_the_size_of_the_smallest_class(
+    sizes: tuple[int, ...], words: dict[str, int], n_folds: int
+) -> None:
+    data, rows = classes(*sizes), np.arange(sum(sizes))
+    assert number(data, rows, **words) == n_folds
+    assert len(inner_folds(data, rows, SelectionSpec(**words), 0)) == n_folds
+
+
+def test_too_few_points_for_inner_folds() -> None:
+    with mistake("data set 't'", "4 training points, 1 of class 'class 1'", "at least two"):
+        number(classes(9, 4), np.array([0, 1, 2, 9]))
+    with mistake("folds = 5", "at most 4", "of the smallest class", "omit it to use up to 5 folds"):
+        number(classes(9, 4), np.arange(13), folds=5)
+    with mistake("1 training point;", "at least two"):
+        number(values(9), np.array([3]))
+    with mistake("folds = 7", "at most 6, the training points."):
+        number(values(9), np.arange(6), folds=7)
+
+
+def test_folds_of_groups_keep_groups_together() -> None:
+    groups = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3])
+    data = replace(values(25), row_groups=groups)
+    spec = SelectionSpec(folds=3, repeats=1)
+    found = inner_folds(data, ROWS, spec, 6)
+    present = np.unique(groups[ROWS])
+    splitter = KFold(3, shuffle=True, random_state=6)
+    for held_out, (_, test) in zip(found, splitter.split(present), strict=True):
+        np.testing.assert_array_equal(held_out, ROWS[np.isin(groups[ROWS], present[test])])
+    assert number(data, ROWS, folds=3, repeats=2) == 6
+    assert number(replace(data, row_groups=np.arange(25) % 3), ROWS) == 3
+
+
+def test_groups_that_cannot_be_folded() -> None:
+    data = replace(values(25), row_groups=np.arange(25) % 3)
+    with mistake("folds = 4", "at most 3, the groups of the training part"):
+        number(data, ROWS, folds=4)
+    with mistake("14 training points of one group", "at least two groups"):
+        number(replace(data, row_groups=np.zeros(25, np.intp)), ROWS)
+    apart = replace(classes(6, 6), row_groups=np.repeat([0, 1, 2], [6, 3, 3]))
+    with mistake("inner fold", "all 6 training points of class 'class 0'"):
+        number(apart, np.arange(12))
+
+
+LABELS = np.array([-1.0] * 30 + [1.0] * 10)
+SPLITS = [Split(np.arange(0, 40, 2), np.arange(1, 40, 2)), Split(np.arange(1, 40, 2), np.arange(2))]
+
+
+def forty_rows(**words) -> Dataset:
+    return Dataset(
+        **{"name": "a", "x": np.zeros((40, 1)), "y": LABELS, "classes": ("n", "y")} | words
+    )
+
+
+def test_smaller_parts_are_nested_and_have_their_share_of_each_class():
+    found = nested_splits(forty_rows(), SPLITS, [0.1, 0.4, 1.0], seed=0)
+    assert len(found) == 6
+    for number, split in enumerate(SPLITS):
+        small, middle, whole = (set(found[number + 2 * rung].train) for rung in range(3))
+        assert small < middle < whole == set(split.train)
+        counts = [sum(LABELS[list(rows)] < 0) for rows in (small, middle, whole)]
+        assert counts == [2, 6, 15]  # of 15, rounded up
+        assert [len(rows) for rows in (small, middle, whole)] == [3, 8, 20]
+        assert all((found[number + 2 * k].test == split.test).all() for k in range(3))
+        assert all((np.diff(found[number + 2 * k].train) > 0).all() for k in range(3))
+
+
+def test_a_share_does_not_depend_on_the_others():
+    alone = nested_splits(forty_rows(), SPLITS, [0.4], seed=3)
+    beside = nested_splits(forty_rows(), SPLITS, [0.1, 0.4], seed=3)[2:]
+    assert [s.fingerprint for s in alone] == [s.fingerprint for s in beside]
+    other = nested_splits(forty_rows(), SPLITS, [0.4], seed=4)
+    assert [s.fingerprint for s in alone] != [s.fingerprint for s in other]
+
+
+def test_real_values_are_taken_in_one_share():
+    found = nested_splits(forty_rows(classes=None), SPLITS[:1], [0.1], seed=0)
+    assert len(found[0].train) == 2
+
+
+def test_groups_stay_whole():
+    groups = np.arange(40) // 4
+    found = nested_splits(forty_rows(row_groups=groups, classes=None), SPLITS, [0.25], seed=0)
+    for split, whole in zip(found, SPLITS, strict=True):
+        taken = set(groups[split.train])
+        assert len(taken) == 3
+        assert set(split.train) == {row for row in whole.train if groups[row] in taken}
+
+
+def test_groups_that_leave_out_a_class_are_refused():
+    with pytest.raises(DataError, match=r"no point of class 'y' in a share of 0.1.*Raise first"):
+        nested_splits(forty_rows(row_groups=np.arange(40) // 10), SPLITS[:1], [0.1], seed=1)
+
+
+def test_cut_parts_are_nested_and_of_the_asked_size():
+    cut = [
+        cut_splits(forty_rows(), SPLITS, n, 0, "splits", stratified=True) for n in (2, 5, 12, 20)
+    ]
+    for number, split in enumerate(SPLITS):
+        parts = [set(splits[number].train.tolist()) for splits in cut]
+        assert [len(rows) for rows in parts] == [2, 5, 12, 20]
+        assert all(small < large for small, large in pairwise(parts))
+        of_class = [sum(LABELS[list(rows)] > 0) for rows in parts]
+        np.testing.assert_allclose(of_class, [0.5, 1.25, 3, 5], atol=0.99)  # a quarter, rounded
+        assert all((splits[number].test == split.test).all() for splits in cut)
+    whole = cut_splits(forty_rows(), SPLITS, 20, 0, "splits", stratified=True)
+    assert [s.fingerprint for s in whole] == [s.fingerprint for s in SPLITS]
+
+
+def test_cut_parts_need_not_be_stratified():
+    counts = set()
+    for seed in range(20):
+        cut = cut_splits(forty_rows(), SPLITS, 8, seed, "splits", stratified=False)
+        counts.add(int((LABELS[cut[0].train] > 0).sum()))
+    assert len(counts) > 1
+
+
+def test_cut_parts_hold_as_many_whole_groups_as_fit():
+    groups = np.arange(40) // 4  # two rows of each in every training part
+    data = forty_rows(row_groups=groups, classes=None)
+    sizes = [
+        [len(s.train) for s in cut_splits(data, SPLITS, n, 0, "splits", stratified=False)]
+        for n in (2, 5, 20)
+    ]
+    assert sizes == [[2, 2], [4, 4], [20, 20]]
+    taken = set(groups[cut_splits(data, SPLITS, 5, 0, "splits", stratified=False)[0].train])
+    assert len(taken) == 2
+
+
+def test_more_rows_than_a_training_part_holds_are_refused():
+    with pytest.raises(DataError, match=r"splits: n_train: found 21; expected at most 20, the tra"):
+        cut_splits(forty_rows(), SPLITS, 21, 0, "splits", stratified=True)
+
+
+def test_fewer_rows_than_the_first_group_are_refused():
+    data = forty_rows(row_groups=np.arange(40) // 10, classes=None)  # five rows of each in a part
+    for seed in range(4):
+        with pytest.raises(
+            DataError, match=r"^s: n_train: found 4; expected at least 5, the rows of the group"
+        ):
+            cut_splits(data, SPLITS, 4, seed, "s", stratified=False)
+        assert len(cut_splits(data, SPLITS, 5, seed, "s", stratified=False)[0].train) == 5
+
+
+def shuffled(*sizes: int) -> Dataset:
+    y = np.repeat(np.arange(len(sizes)), sizes).astype(float)
+    if len(sizes) == 2:
+        y = 2 * y - 1
+    y = np.random.default_rng(9).permutation(y)
+    names = tuple(f"class {i}" for i in range(len(sizes)))
+    return Dataset("t", np.arange(len(y))[:, None] * 1.0, y, names, ("f",))
+
+
+def partly_labelled(data: Dataset, seed: int = 0, **words: Any) -> tuple[Split, ...]:
+    return make_splits(SplitsSpec(kind="semi-supervised", **words), data, seed)
+
+
+def counts(data: Dataset, rows: np.ndarray) -> list[int]:
+    return [int(np.count_nonzero(data.y[rows] == label)) for label in np.unique(data.y)]
+
+
+AMOUNTS = st.one_of(
+    st.fixed_dictionaries({"labelled_per_class": st.integers(1, 4)}),
+    st.fixed_dictionaries({"labelled_fraction": st.floats(0.05, 0.4)}),
+    st.fixed_dictionaries(
+        {"labelled": st.integers(4, 12), "stratified": st.sampled_from([None, True, False])}
+    ),
+)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(12, 30), min_size=2, max_size=4),
+    AMOUNTS,
+    st.sampled_from([0.0, 0.25]),
+    st.integers(0, 2**40),
+)
+def test_the_three_parts_are_all_points_once(
+    sizes: list[int], amount: dict[str, Any], test_fraction: float, seed: int
+) -> None:
+    data = shuffled(*sizes)
+    splits = partly_labelled(data, seed, test_fraction=test_fraction, repeats=3, **amount)
+    assert len(splits) == 3
+    for split in splits:
+        parts = (split.train, split.unlabelled, split.test)
+        assert all(part.dtype == np.intp and (np.diff(part) > 0).all() for part in parts)
+        assert np.sort(np.concatenate(parts)).tolist() == list(range(data.n_points))
+        np.testing.assert_array_equal(split.known, np.setdiff1d(range(data.n_points), split.test))
+        assert len(split.test) == np.ceil(test_fraction * data.n_points)
+        assert len(split.unlabelled)
+        labelled = counts(data, split.train)
+        assert min(labelled) >= 1
+        if "labelled_per_class" in amount:
+            assert labelled == [amount["labelled_per_class"]] * len(sizes)
+        elif "labelled_fraction" in amount:
+            assert labelled == [max(1, round(amount["labelled_fraction"] * n)) for n in sizes]
+        else:
+            assert sum(labelled) == amount["labelled"]
+        for n_test, size in zip(counts(data, split.test), sizes, strict=True):
+            assert abs(n_test - len(split.test) * size / sum(sizes)) < 1 + 1e-9
+
+
+def test_more_repeats_begin_with_those_of_fewer() -> None:
+    data = shuffled(20, 30)
+    few = partly_labelled(data, 3, labelled_per_class=4, test_fraction=0.2, repeats=2)
+    many = partly_labelled(data, 3, labelled_per_class=4, test_fraction=0.2, repeats=6)
+    prints = [split.fingerprint for split in many]
+    assert prints[:2] == [split.fingerprint for split in few]
+    assert len(set(prints)) == 6
+    other = partly_labelled(data, 4, labelled_per_class=4, test_fraction=0.2, repeats=6)
+    assert not set(prints) & {split.fingerprint for split in other}
+
+
+def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None:
+    data = shuffled(90, 30)
+    drawn = partly_labelled(data, labelled=20, repeats=20)
+    assert {tuple(counts(data, split.train)) for split in drawn} == {(15, 5)}
+    free = partly_labelled(data, labelled=20, stratified=False, repeats=20)
+    assert len({tuple(counts(data, split.train)) for split in free}) > 3
+    rare = shuffled(12, 30, 30, 30)
+    drawn = partly_labelled(rare, labelled=6, repeats=3)
+    assert {(counts(rare, split.train)[0], len(split.train)) for split in drawn} == {(1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words", "said"),
+    [
+        (
+            (5, 9),
+            {"labelled_per_class": 6},
+            ("6 points to be labelled of 5 in class 'class 0'", "at most 5"),
+        ),
+        ((5, 5), {"labelled_per_class": 5}, ("all of 10 points labelled", "holdout")),
+        ((9, 9), {"labelled": 30}, ("30 of 18 points", "2 to 17")),
+        ((9, 9, 9), {"labelled": 2}, ("labelled", "2 of 27 points, of 3 classes", "3 to 26")),
+        (
+            (1, 9),
+            {"labelled": 3, "test_fraction": 0.2},
+            ("test_fraction", "2 of 10 points, of 2 classes, the smallest of 1", "two points"),
+        ),
+        ((9, 9, 9), {"labelled": 25}, ("labelled: found 25 of 27 points", "3 to 24 points")),
+        ((1, 5000), {"labelled": 2, "stratified": False}, ("1000 draws", "stratified")),
+    ],
+)
+def test_too_few_points_to_be_labelled(
+    sizes: tuple[int, ...], words: dict[str, Any], said: list[str]
+) -> None:
+    with mistake("data set 't'", *said):
+        partly_labelled(shuffled(*sizes), **words)
+
+
+def test_values_of_regression_have_no_classes_to_draw_of() -> None:
+    data = Dataset("t", np.arange(9.0)[:, None], np.arange(9.0), None, ("f",))
+    with mistake("regression", "classes", "splits = {...}"):
+        partly_labelled(data, labelled=4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({}, "found no number of labelled rows; expected one of labelled_per_class"),
+        ({"labelled": 4, "labelled_fraction": 0.5}, "found labelled_fraction and labelled"),
+        ({"labelled": 4, "train_fraction": 0.5}, "found train_fraction with kind"),
+        ({"labelled": 4, "folds": 3}, "found folds with kind"),
+        ({"kind": "holdout", "labelled": 4}, 'expected kind = "semi-supervised"'),
+        (
+            {"kind": "holdout", "folds": 4},
+            'found folds .* expected kind = "kfold" or "time", or no folds',
+        ),
+        ({"kind": "kfold", "train_fraction": 0.5}, 'expected kind = "holdout"'),
+        ({"kind": "predefined", "train_fraction": 0.5}, "found train_fraction with kind"),
+        ({"kind": "predefined", "folds": 5}, "found folds with kind"),
+        ({"kind": "predefined", "repeats": 5}, "or no repeats"),
+        ({"kind": "predefined", "stratified": True}, "found stratified with kind"),
+        ({"kind": "kfold", "test_fraction": 0.2}, "found test_fraction with kind"),
+        ({"labelled_per_class": 4, "stratified": False}, "found stratified = false"),
+    ],
+)
+def test_words_that_do_not_fit_together(words: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        SplitsSpec(**{"kind": "semi-supervised"} | words)

@@ -1,4 +1,4 @@
-"""Features that stay sparse from the file to the worker."""
+"""Checks of arrays, blocks of rows, and sparse features."""
 
 from __future__ import annotations
 
@@ -7,17 +7,107 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from mkldist.data import checks
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.checks import check_sparse
+from mkldist.data.checks import (
+    as_features,
+    check_fits,
+    check_rows,
+    check_sparse,
+    moved_up,
+    row_blocks,
+    rows_at_once,
+)
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.data.validate import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint64", "bool", ">f8"])
+def test_features_become_contiguous_float64(dtype: str) -> None:
+    values = np.array([[0, 1], [1, 1], [1, 0]], dtype=dtype)[:, ::-1]
+    found = as_features(values, "t")
+    np.testing.assert_array_equal(found, [[1, 0], [1, 1], [0, 1]])
+    assert found.dtype == np.dtype("float64")
+    assert found.flags.c_contiguous
+
+
+@pytest.mark.parametrize("values", [
+    np.array([["1"]]), np.array([[1]], object), np.array([[1j]]), np.ones(3),
+    np.ones((3, 0)), np.ones((2, 2, 2)),
+])  # fmt: skip
+def test_what_is_no_matrix_of_real_numbers(values: np.ndarray) -> None:
+    with mistake("an array of "):
+        as_features(values, "t")
+
+
+def test_a_text_in_an_array_is_named_with_its_place() -> None:
+    values = np.array([[1, "2"], ["old", 3]], dtype=object)
+    with mistake("t, row 1 (from 0), column 'age': found 'old'; expected a number"):
+        as_features(values, "t", ("age", "crp"))
+    with mistake("t, row 0 (from 0), column 1 (from 0): found '1,5'", "decimals with a point"):
+        as_features(np.array([["1", "1,5"]]), "t")
+
+
+def test_rows_and_labels_are_as_many() -> None:
+    check_rows(3, 3, "t")
+    with mistake("3 rows of features but 4 labels", "one label per row"):
+        check_rows(3, 4, "t")
+    with mistake("no rows"):
+        check_rows(0, 0, "t")
+
+
+def test_half_of_the_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "physical_memory", lambda: 8 * 2**30)
+    check_fits(4 * 2**30, "t", "Select features first")
+    with mistake("4.5 GiB", "at most 4.0 GiB, half of this machine's memory", "Select features"):
+        check_fits(9 * 2**29, "t", "Select features first")
+
+
+@given(st.integers(0, 50), st.integers(0, 5 * 2**22))
+def test_blocks_cover_all_rows_once_and_fit(n_rows: int, row_bytes: int) -> None:
+    blocks = list(row_blocks(n_rows, row_bytes))
+    assert [row for block in blocks for row in range(block.start, block.stop)] == [*range(n_rows)]
+    limit = max(checks.BLOCK_BYTES, row_bytes)
+    assert all((block.stop - block.start) * row_bytes <= limit for block in blocks)
+
+
+def test_a_row_of_many_bytes_is_a_block() -> None:
+    assert rows_at_once(2**40) == 1
+
+
+def ascending(places: set[int]) -> np.ndarray:
+    return np.array(sorted(places), dtype=np.intp)
+
+
+@pytest.mark.slow
+@given(st.data())
+def test_rows_and_columns_are_moved_without_a_copy(data: st.DataObject) -> None:
+    n, d = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 5))
+    x = np.arange(n * d, dtype=np.float64).reshape(n, d)
+    rows, columns = (
+        data.draw(
+            st.none()
+            | st.sets(st.integers(0, size - 1)).map(lambda s: np.array(sorted(s), dtype=np.intp))
+        )
+        for size in (n, d)
+    )
+    expected = x.copy()
+    expected = expected if rows is None else expected[rows]
+    expected = expected if columns is None else expected[:, columns]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checks, "BLOCK_BYTES", 8 * d * data.draw(st.integers(1, 4)))
+        found = moved_up(x, rows, columns)
+    np.testing.assert_array_equal(found, expected)
+    assert not found.size or (np.shares_memory(found, x) and found.flags.c_contiguous)
+
 
 LINES = "+1 1:2 4:1\n-1 2:0.5 4:1 # note\n+1 4:1\n-1 1:3 4:1\n0 3:1\n"
 X = np.array([[2.0, 0, 0, 1], [0, 0.5, 0, 1], [0, 0, 0, 1], [3, 0, 0, 1]])
