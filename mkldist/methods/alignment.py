@@ -68,21 +68,7 @@ class AlignfParams(HingeParams):
 def align(problem: Problem, params: AlignParams) -> Steps:
     """Align each kernel with the labels, and train on the combination.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : AlignParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
     """
     M, Hy = problem.n_kernels, _centred_labels(problem)
     found: list[float] = []  # rho of the first kernels: of all, unless the time limit comes first
@@ -101,21 +87,7 @@ def align(problem: Problem, params: AlignParams) -> Steps:
 def alignf(problem: Problem, params: AlignfParams) -> Steps:
     """Align the kernels with the labels, and train on their combination.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : AlignfParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Quadratic, Combine, Inner
-
-    Returns
-    -------
-    Solution
-        ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
     """
     Hy = _centred_labels(problem)
     forms = yield Quadratic(Hy.reshape(problem.y.shape))

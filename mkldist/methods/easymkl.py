@@ -78,21 +78,7 @@ class _Hulls:
 def solve(problem: Problem, params: EasyMklParams) -> Steps:
     """Weight the kernels by their shares of the distance, and solve on the weighted sum.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : EasyMklParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``dual_variables`` are gamma.
+    ``dual_variables`` are gamma.
     """
     y, M = problem.y, problem.n_kernels
     counters = Counters(outer_iterations=1)

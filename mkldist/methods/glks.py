@@ -79,22 +79,8 @@ class GlksParams(ManifoldParams):
 def solve(problem: Problem, params: GlksParams) -> Steps:
     """Fit the labelled points by functions of the graph kernels.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : GlksParams
-        Weights of the two norms and stopping rule.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``kernel_coefficients`` are on all points; ``coefficients`` are the residuals of the
-        labelled points, 0 elsewhere, and so are ``dual_variables``, of the lower bound.
+    ``kernel_coefficients`` are on all points; ``coefficients`` are the residuals of the labelled
+    points, 0 elsewhere, and so are ``dual_variables``, of the lower bound.
     """
     plain = params.acceleration == "none" or not params.bias
     solver = partial(_one_at_a_time, bias=params.bias) if plain else primalmkl.solve

@@ -85,22 +85,8 @@ class GmklParams(HingeParams):
 def solve(problem: Problem, params: GmklParams) -> Steps:
     """Run GMKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : GmklParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an
-        alpha, or of a mean of several, scaled to be feasible.  Weights are not normalised.
+    ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an alpha, or
+    of a mean of several, scaled to be feasible.  Weights are not normalised.
     """
     M, sigma, counters = problem.n_kernels, params.sigma, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)

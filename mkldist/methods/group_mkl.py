@@ -175,22 +175,8 @@ class GroupMklParams(SolverParams):
 def solve(problem: Problem, params: GroupMklParams) -> Steps:
     """Run the Level method, or lp-norm MKL where p > 1, on the groups.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, number of kernels, and their groups.
-    params : GroupMklParams
-        Regularisation, norm and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds
-        ``kernel_groups`` and ``active_groups``, the number of groups and of those with a weight.
+    ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds ``kernel_groups``
+    and ``active_groups``, the number of groups and of those with a weight.
     """
     groups, part, inner = _on_groups(problem, params)
     if isinstance(inner, level.LevelParams):

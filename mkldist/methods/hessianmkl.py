@@ -73,22 +73,8 @@ class HessianMKLParams(HingeParams):
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     """Run HessianMKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : HessianMKLParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
-        by the cutting planes of the machines met.
+    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound by the
+    cutting planes of the machines met.
     """
     M, counters = problem.n_kernels, Counters()
     C = problem.bound(params.C)

@@ -107,23 +107,9 @@ class Support:
 def solve(problem: Problem, params: L0MklParams) -> Steps:
     """Select at most k kernels, and solve on them.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : L0MklParams
-        Number of kernels, regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is J at the weights, ``dual_objective`` the lower bound of the relaxation.
-        ``extra`` holds ``stationarity``, the relative gap of J on the kernels that have a weight,
-        unless the bounds meet.
+    ``objective`` is J at the weights, ``dual_objective`` the lower bound of the relaxation.
+    ``extra`` holds ``stationarity``, the relative gap of J on the kernels that have a weight,
+    unless the bounds meet.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.

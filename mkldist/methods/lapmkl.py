@@ -133,24 +133,9 @@ class LapMKLParams(ManifoldParams):
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
     """Run LapMKL in the form that the parameters name.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : LapMKLParams
-        Weights of the two norms, form and stopping rule.
-
-    Yields
-    ------
-    Combine, Matvec
-
-    Returns
-    -------
-    Solution
-        In the shared form, ``objective`` is F where the alternation ended, which rounding may put
-        above the least F met, the last of the trace.  ``extra`` holds ``z_gradient``, the norm of
-        dF/dz, ``frank_wolfe_gap``, and ``stationarity``, which is at most tol when the run has
-        converged.
+    In the shared form, ``objective`` is F where the alternation ended, which rounding may put above
+    the least F met, the last of the trace.  ``extra`` holds ``z_gradient``, the norm of dF/dz,
+    ``frank_wolfe_gap``, and ``stationarity``, which is at most tol when the run has converged.
     """
     if params.form == "shared":
         return (yield from alternate(problem, params))

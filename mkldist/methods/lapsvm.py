@@ -75,22 +75,8 @@ class LapSVMParams(ManifoldParams):
 def solve(problem: Problem, params: LapSVMParams) -> Steps:
     """Solve the machine.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : LapSVMParams
-        Weights of the two norms, way to the minimum and stopping rule.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
-        ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
+    ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
+    ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
     """
     weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)

@@ -83,23 +83,9 @@ class LevelParams(BundleParams):
 def solve(problem: Problem, params: LevelParams) -> Steps:
     """Run the Level method.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : LevelParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound
-        that the cuts gave.  If the gap of an iterate ended the search (``stop="point"``), that
-        iterate is returned with its own primal value, which may exceed the least.
+    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound that
+    the cuts gave.  If the gap of an iterate ended the search (``stop="point"``), that iterate is
+    returned with its own primal value, which may exceed the least.
     """
     if params.acceleration == "none":
         return (yield from _plain(problem, params))

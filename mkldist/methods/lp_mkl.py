@@ -60,22 +60,8 @@ class LpMklParams(HingeParams):
 def solve(problem: Problem, params: LpMklParams) -> Steps:
     """Alternate between the machine and the closed-form weights.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : LpMklParams
-        Regularisation, norm and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
-        ``1'alpha - 1/2 ||q||_{p*}``.
+    ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
+    ``1'alpha - 1/2 ||q||_{p*}``.
     """
     M, p, counters = problem.n_kernels, params.p, Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)

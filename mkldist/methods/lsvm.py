@@ -212,23 +212,7 @@ class LSVMParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: LSVMParams) -> Steps:
-    """Solve the machine, or one machine a class.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labels (n,) or (n, k), 0 for none, number of kernels, and graph Laplacian.
-    params : LSVMParams
-        Weights of the two norms and stopping rule.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-    """
+    """Solve the machine, or one machine a class."""
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
     counters = Counters(outer_iterations=1)

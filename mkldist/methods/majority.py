@@ -33,17 +33,7 @@ def solve(problem: Problem, params: MajorityParams) -> Generator[Request, None, 
 
     Where both weigh the same, as balanced classes do, it is that of more points, at last +1.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : MajorityParams
-        Scale of the objective.
-
-    Returns
-    -------
-    Solution
-        Its gap is 0.  The solver makes no request of the bank.
+    Its gap is 0.  The solver makes no request of the bank.
     """
     y = problem.y
     weight = np.ones(len(y)) if problem.weights is None else problem.weights

@@ -87,24 +87,9 @@ class _Point(NamedTuple):
 def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     """Alternate between the machines and the weights (the paper's Table 1).
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels (n,), or (n, k) for classes that share their weights, 0 for none; number of kernels,
-        and graph Laplacian.
-    params : MKLSVMParams
-        Weights of the norms and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest lower bound met;
-        ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of
-        matrices P factorised, whatever the number of classes.
+    ``objective`` is the least F met, ``dual_objective`` the greatest lower bound met;
+    ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of matrices P
+    factorised, whatever the number of classes.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)

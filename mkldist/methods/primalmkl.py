@@ -166,22 +166,8 @@ class PrimalMKLParams(SolverParams):
 def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
     """Run PrimalMKL; on the simplex with many kernels by default on a working set.
 
-    Parameters
-    ----------
-    problem : Problem
-        Targets and number of kernels.
-    params : PrimalMKLParams
-        Loss, regularisation, constraint of the weights and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least F met, ``dual_objective`` the greatest dual value;
-        ``dual_variables`` is ``y * r`` for the squared hinge, else r, of this dual value.
+    ``objective`` is the least F met, ``dual_objective`` the greatest dual value; ``dual_variables``
+    is ``y * r`` for the squared hinge, else r, of this dual value.
     """
     if params.machine == "one-step":
         return (yield from alternate_by_single_steps(problem, params))

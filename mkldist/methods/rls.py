@@ -59,21 +59,7 @@ class LapRLSParams(RLSParams, ManifoldParams):
 def rls(problem: Problem, params: RLSParams) -> Steps:
     """Fit the labelled points.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, and number of kernels.
-    params : RLSParams
-        Regularisation and whether there is a bias.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``dual_variables`` is ``r * y`` on the labelled points.
+    ``dual_variables`` is ``r * y`` on the labelled points.
     """
     deformation = Deformation(None, params.gamma_a, 0.0, np.flatnonzero(problem.y))
     return (yield from _least_squares(problem, params, deformation))
@@ -82,21 +68,7 @@ def rls(problem: Problem, params: RLSParams) -> Steps:
 def laprls(problem: Problem, params: LapRLSParams) -> Steps:
     """Fit the labelled points by a function that is smooth on the graph.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels, 0 for none, number of kernels, and graph Laplacian.
-    params : LapRLSParams
-        Weights of the two norms and whether there is a bias.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``dual_variables`` is ``r * y`` on the labelled points.
+    ``dual_variables`` is ``r * y`` on the labelled points.
     """
     return (yield from _least_squares(problem, params, Deformation.of(problem, params)))
 

@@ -86,24 +86,10 @@ class RMKLParams(ReducedGradientParams):
 def solve(problem: Problem, params: RMKLParams) -> Steps:
     """Run R-MKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : RMKLParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Radii, Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest lower
-        bound: of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra``
-        is the result of :func:`radius_report`, and with ``random_weights`` that of
-        :func:`random_radius_error`.
+    ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest lower bound:
+    of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra`` is the
+    result of :func:`radius_report`, and with ``random_weights`` that of
+    :func:`random_radius_error`.
     """
     counters = Counters()
     squared_radii = yield Radii()  # R_k^2 (18)

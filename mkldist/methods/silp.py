@@ -63,23 +63,9 @@ class SilpParams(BundleParams):
 def solve(problem: Problem, params: SilpParams) -> Steps:
     """Solve the semi-infinite linear programme by column generation.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SilpParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic, Matvec
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
-        programme, evaluated so that rounding leaves it a lower bound.  With ``stop="point"`` it is
-        as in the Level method.
+    ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
+    programme, evaluated so that rounding leaves it a lower bound.  With ``stop="point"`` it is as
+    in the Level method.
     """
     if params.acceleration == "none":
         return (yield from _plain(problem, params))

@@ -58,21 +58,7 @@ class SimpleMKLParams(HingeParams, ReducedGradientParams):
 def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
     """Run SimpleMKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SimpleMKLParams
-        Regularisation and stopping rule.
-
-    Yields
-    ------
-    Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound.
+    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound.
     """
     counters = Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)

@@ -90,21 +90,7 @@ class SvmParams(CrossValidatedParams):
 def best_single(problem: Problem, params: BestSingleParams) -> Steps:
     """Choose one kernel by cross-validation and train on it.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : BestSingleParams
-        Regularisation and number of folds, cut to the size of the smaller class.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
+    ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
     """
     solution = yield from train_chosen(problem, params, [params.C])
     extra = {name: value for name, value in solution.extra.items() if name != "chosen_C"}
@@ -114,22 +100,8 @@ def best_single(problem: Problem, params: BestSingleParams) -> Steps:
 def svm(problem: Problem, params: SvmParams) -> Steps:
     """Choose one kernel and C by cross-validation and train on all points.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SvmParams
-        Values of C to try, and number of folds; the size of the smaller class if that is less.
-
-    Yields
-    ------
-    Combine
-
-    Returns
-    -------
-    Solution
-        ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``; the bounds are those of
-        the final machine.
+    ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``; the bounds are those of the
+    final machine.
     """
     return (yield from train_chosen(problem, params, params.Cs))
 

@@ -71,22 +71,8 @@ class SkmParams(HingeParams):
 def solve(problem: Problem, params: SkmParams) -> Steps:
     """Climb one regularised dual after the other.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SkmParams
-        Regularisation, memory and stopping rule.
-
-    Yields
-    ------
-    Diagonal, Matvec, Combine, Quadratic
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met at weights of the simplex,
-        ``dual_objective`` the greatest value met of ``1'alpha - 1/2 max_m q_m``.
+    ``objective`` is the least primal value met at weights of the simplex, ``dual_objective`` the
+    greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = first_bounds(problem.y, np.full(problem.n_kernels, 1.0 / problem.n_kernels), params.C)

@@ -59,22 +59,8 @@ class SmoMklParams(HingeParams):
 def solve(problem: Problem, params: SmoMklParams) -> Steps:
     """Climb the dual by pair updates, then by Newton steps.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SmoMklParams
-        Regularisation, norm, memory and stopping rule.
-
-    Yields
-    ------
-    Diagonal, Matvec, Combine
-
-    Returns
-    -------
-    Solution
-        ``objective`` is the least primal value met at the weights that q implies,
-        ``dual_objective`` the greatest dual value.
+    ``objective`` is the least primal value met at the weights that q implies, ``dual_objective``
+    the greatest dual value.
     """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     bounds = first_bounds(problem.y, np.zeros(problem.n_kernels), params.C)

@@ -103,46 +103,15 @@ class ElastMKLParams(BlockNormParams):
 def spicymkl(problem: Problem, params: SpicyMKLParams) -> Steps:
     """Run SpicyMKL.
 
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : SpicyMKLParams
-        Loss, regulariser and stopping rule.
-
-    Yields
-    ------
-    Diagonal, Quadratic, Matvec, Combine
-
-    Returns
-    -------
-    Solution
-        ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one;
-        ``dual_variables`` is rho.
+    ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one; ``dual_variables`` is
+    rho.
     """
     run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
     return (yield from run(problem, params, params.gamma, params.growth, proximal=True))
 
 
 def elastmkl(problem: Problem, params: ElastMKLParams) -> Steps:
-    """Minimise the dual.
-
-    Parameters
-    ----------
-    problem : Problem
-        Labels and number of kernels.
-    params : ElastMKLParams
-        Loss, regulariser and stopping rule.
-
-    Yields
-    ------
-    Diagonal, Quadratic, Matvec, Combine
-
-    Returns
-    -------
-    Solution
-        As that of :func:`spicymkl`.
-    """
+    """Minimise the dual; the solution is as that of :func:`spicymkl`."""
     run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
     return (yield from run(problem, params, FIRST_GAMMA, GAMMA_GROWTH, proximal=False))
 

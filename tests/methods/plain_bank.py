@@ -7,15 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mkldist.bank.requests import (
-    Combine,
-    Diagonal,
-    Inner,
-    Matvec,
-    Quadratic,
-    Radii,
-    Request,
-)
+from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.lockstep import RequestCount

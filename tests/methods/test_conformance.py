@@ -67,8 +67,7 @@ every_case_and_instance = pytest.mark.parametrize(
     ],
 )
 every_case_at_extremes = pytest.mark.parametrize(
-    "case",
-    [later(case, is_slow=str(case).endswith("-printed"), name=str(case)) for case in CASES],
+    "case", [later(case, is_slow=str(case).endswith("-printed"), name=str(case)) for case in CASES]
 )
 
 

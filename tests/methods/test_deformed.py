@@ -115,14 +115,7 @@ TOL = 1e-6
 N_POINTS, ENDS = 8, (0, 7)
 
 
-GAMMAS = [
-    (1.0, 1e-3),
-    (1e-6, 1e3),
-    (4e-6, 1e8),
-    (1e-8, 1e2),
-    (1e-8, 1e8),
-    (1e8, 1e-8),
-]
+GAMMAS = [(1.0, 1e-3), (1e-6, 1e3), (4e-6, 1e8), (1e-8, 1e2), (1e-8, 1e8), (1e8, 1e-8)]
 
 
 every_gamma = pytest.mark.parametrize("gammas", GAMMAS)

@@ -10,12 +10,7 @@ from sklearn.metrics.pairwise import linear_kernel
 from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.methods.gmkl import MeanDuals
 from mkldist.methods.registry import METHODS
-from mkldist.methods.weight_newton import (
-    ORTHANT,
-    SIMPLEX,
-    DampedNewton,
-    hessian_root,
-)
+from mkldist.methods.weight_newton import ORTHANT, SIMPLEX, DampedNewton, hessian_root
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank

@@ -27,12 +27,7 @@ from mkldist.solvers.lockstep import Job, solve_alone
 from tests.methods import instances, plain_bank
 from tests.methods.instances import Instance
 from tests.methods.references import Case, all_cases, baselines
-from tests.methods.references.recorded import (
-    extreme_points,
-    optimum,
-    smallest_points,
-    usual_points,
-)
+from tests.methods.references.recorded import extreme_points, optimum, smallest_points, usual_points
 from tests.methods.test_random_instances import conic_optimum, instance
 from tests.variants import quick
 

@@ -15,13 +15,7 @@ from mkldist.bank.view import make_views
 from mkldist.errors import GramError, SpecError
 from mkldist.kernels.families import kernel_list
 from mkldist.methods import block_norm
-from mkldist.methods.block_norm import (
-    MOST_LEFT,
-    Pace,
-    dual_value,
-    exact_bound,
-    renewed,
-)
+from mkldist.methods.block_norm import MOST_LEFT, Pace, dual_value, exact_bound, renewed
 from mkldist.methods.registry import METHODS
 from mkldist.methods.regularizers import Concave
 from mkldist.solvers.base import Problem

@@ -107,13 +107,7 @@ CASES = [
         staged=True,
     ),
     Case(
-        "svm",
-        svm_optimum,
-        chosen_value,
-        svm_params,
-        extremes=SVM_EXTREMES,
-        folds=True,
-        staged=True,
+        "svm", svm_optimum, chosen_value, svm_params, extremes=SVM_EXTREMES, folds=True, staged=True
     ),
 ]
 
