@@ -1,12 +1,10 @@
-"""Cuts and bounds that the cutting-plane methods on the simplex, Level and SILP, share.
+"""Bounds and cuts of methods around a support vector machine, and the bundle of Level and SILP.
 
 A machine at weights p gives the upper bound ``J(p)``.  Its dual point alpha gives the cut
 ``f(p, alpha) = 1'alpha - 1/2 sum_m p_m q_m(alpha*y) <= J(p)``, and the minimum over the simplex of
-the largest cut is a lower bound.  Each method's file shows its plain algorithm, which visits all
-kernels in every iteration.
-
-The accelerated algorithms keep a :class:`Bundle`.  They differ from the plain one in the first of
-two ways, and the Level method in both:
+the largest cut is a lower bound.  Level and SILP keep their cuts in a :class:`Bundle`.  With
+``acceleration="none"`` it holds the paper's cuts, and every iteration visits all kernels.  By
+default they differ in the first of two ways, and the Level method in both:
 
 * They work on a working set of kernels (:mod:`mkldist.solvers.working_set`).  Once the problem is
   solved on these, :func:`certify` visits all kernels, bounds the optimum and takes more kernels.
@@ -31,22 +29,164 @@ from mkldist.bank.requests import Quadratic
 from mkldist.core.arrays import LEAST, Floats, Ints
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
-from mkldist.methods.machine_bounds import (
-    Binding,
-    MachinePoint,
-    WeightedMachine,
-    WrapperBounds,
-    mixed,
-)
 from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below, solve_game
 from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import Problem, Requesting, Solution, reason_at_end
-from mkldist.solvers.progress import DualBound, Own, StopReason
+from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
-from mkldist.solvers.solver_params import HingeParams
-from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution
+from mkldist.solvers.solver_params import HingeParams, SolverParams
+from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution, svm_solution
 from mkldist.solvers.working_set import WorkingSet, solved
+
+
+class WeightedMachine(NamedTuple):
+    """Kernel weights (M,), and the machine on their combined kernel."""
+
+    weights: Floats
+    svm: SvmSolution
+
+
+class MachinePoint(NamedTuple):
+    """A dual point."""
+
+    alpha: Floats  # (n,) or (n, k) dual variables of one machine, or of one for each class
+    height: float  # their ``1'alpha``, or less
+    of_form: float = 0.0  # what rounding may have taken from their quadratic forms
+
+
+class Binding(NamedTuple):
+    """Dual points that give the lower bound of a solution, from which another may start."""
+
+    binding: Sequence[MachinePoint]  # the points
+    weights: Floats = np.empty(0)  # (M,) kernel weights of the solution
+    alpha: Floats = np.empty(0)  # (n,) or (n, k) dual variables of the machine at these weights
+
+
+def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
+    """Return the mixture of dual points by shares (J,), most of which may be zero."""
+    parts = np.flatnonzero(shares)
+    of_parts = np.array([alphas[j] for j in parts.tolist()])
+    return np.tensordot(shares[parts], of_parts, axes=1)
+
+
+class WrapperBounds(Bounds[WeightedMachine]):
+    """Best upper and lower bound so far, with the kernel weights and the machine of the upper one.
+
+    Every iteration recorded counts as an outer iteration.
+    """
+
+    def __init__(self, problem: Problem, params: SolverParams, counters: Counters) -> None:
+        super().__init__(WeightedMachine(np.empty(0), SvmSolution.none()))
+        self._counters = counters
+        # dual points that give the lower bound, where iterations named theirs
+        self.binding = Binding(())
+        self._trace = Trace(params.trace, problem.clock, problem.spread)
+
+    def update(
+        self,
+        weights: Floats,
+        svm: SvmSolution,
+        objective: float,
+        lower: float,
+        cuts: DualBound | None = None,
+        points: Sequence[MachinePoint] = (),
+    ) -> None:
+        """Keep the bounds of an iteration where they are the best so far, and record it.
+
+        `objective` is the method's at weights (M,) with their machine, and `lower` the bound by the
+        iteration's own dual variables.  `cuts` is the bound by the cuts of this iteration and those
+        before, with the mixture of their dual points that certifies it; `points` are those whose
+        cuts give it.
+        """
+        own = cuts is None or lower > cuts.value
+        best = DualBound(lower, svm.alpha) if cuts is None or own else cuts
+        if best.value > self.lower:
+            self.binding = Binding([MachinePoint(svm.alpha, svm.height)] if own else points)
+        self.take(WeightedMachine(weights, svm), objective, *best)
+        self.own = Own(objective, lower)
+        self.record(weights)
+
+    def record(self, weights: Floats) -> None:
+        """Count an outer iteration at weights (M,), and add it to the trace."""
+        self._counters.outer_iterations += 1
+        self._trace.record(self.upper, self.lower, weights, self.own)
+
+    def solution(
+        self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None
+    ) -> Solution:
+        """Return the solution at the least objective, certified by the bounds."""
+        return self.solution_at(self.best, self.upper, stop, extra, state)
+
+    def solution_at(
+        self,
+        point: WeightedMachine,
+        objective: float,
+        stop: StopReason,
+        extra: dict[str, float] | None = None,
+        state: object = None,
+    ) -> Solution:
+        """Return the solution at a point with its objective, certified by the lower bound."""
+        return svm_solution(
+            point.weights,
+            point.svm,
+            objective,
+            self.lower,
+            stop,
+            self._counters,
+            self._trace,
+            extra,
+            self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
+            if state is None
+            else state,
+            self.dual_point,
+        )
+
+
+class CutsBound(NamedTuple):
+    """A lower bound of the optimum, and the dual points whose cuts give it."""
+
+    value: float = -math.inf  # the bound
+    points: Sequence[MachinePoint] = ()  # the points
+    shares: Floats = np.empty(0)  # (J,) their shares in the minimum of the cuts
+
+    @property
+    def mixture(self) -> MachinePoint:
+        """The dual point that mixes the points by their shares: its cut is nowhere below theirs."""
+        heights, of_forms = np.array([point[1:] for point in self.points]).T
+        height, of_form = float(self.shares @ heights), float(self.shares @ of_forms)
+        return MachinePoint(
+            mixed([point.alpha for point in self.points], self.shares), height, of_form
+        )
+
+
+NO_CUTS = CutsBound()
+
+
+class MachineCuts:
+    """The cuts ``1'alpha - 1/2 sum_m d_m q_m`` of machines over the simplex of M weights."""
+
+    def __init__(self, n_kernels: int) -> None:
+        self.planes = CuttingPlanes(n_kernels)  # the cuts
+        self.points: list[MachinePoint] = []  # their dual points
+
+    def add(self, svm: SvmSolution, q: Floats) -> CutsBound:
+        """Add the cut of a machine; return the minimum over the simplex of the largest cut.
+
+        q (M,) are upper bounds of its ``q_m(alpha*y)``.
+        """
+        self.planes.add(svm.height, -0.5 * q)
+        self.points.append(MachinePoint(svm.alpha, svm.height, svm.rounding.of_form))
+        minimum = self.planes.minimum()
+        binding = np.flatnonzero(minimum.rows)
+        points = [self.points[j] for j in binding]
+        return CutsBound(minimum.bound, points, minimum.rows[binding])
+
+    def widen(self, q: Floats) -> None:
+        """Add kernels to the simplex, with upper bounds q (J, K) of their ``q_m(alpha_j*y)``."""
+        heights = np.array([point.height for point in self.points])
+        self.planes.widen(heights[:, None] - 0.5 * q)
+
 
 RISES = 8  # games a minimum, each with the multiples that belong to the last one's value
 # Another game is played if the last one raised the value by more than this share of the value, or
@@ -138,7 +278,9 @@ class DualCuts:
 
     def _payoff(self, t: Floats) -> Floats:
         """Return the values of the multiples' cuts at the vertices of the simplex, (J, S)."""
-        return (t * self._heights)[:, None] - (0.5 * t**2)[:, None] * self.q
+        payoff = (-0.5 * t**2)[:, None] * self.q
+        payoff += (t * self._heights)[:, None]
+        return payoff
 
 
 def best_multiples(heights: Floats, largest: Floats) -> Floats:
@@ -157,7 +299,7 @@ def highest_bounds(heights: Floats, largest: Floats) -> Floats:
 
 BOUNDS_FACTOR = 10.0  # by which the bounds must be tighter where the iterate's gap decides
 CUTS = 24  # vectors (M,) of 64 cuts of a quarter of the kernels, and of 8 more for all else
-PLAIN_CUTS = 110  # vectors (M,) of the cuts of all kernels that a plain run is expected to keep
+PLAIN_CUTS = 200  # vectors (M,) of the cuts of all kernels that a plain run keeps, and of a game
 
 
 class BundleParams(HingeParams):
@@ -233,9 +375,9 @@ class BundleState:
             yield point.times(min(1.0, point.largest_multiple(C)))
 
 
-def renewed(problem: Problem, state: BundleState) -> Requesting[BundleState]:
-    """Ask kernels that have changed for the q of the binding dual points of a state."""
-    if not state.binding:
+def renewed(problem: Problem, state: BundleState | Binding) -> Requesting[BundleState | Binding]:
+    """Ask kernels that have changed for what a state holds of them: q of its dual points."""
+    if isinstance(state, Binding) or not state.binding:
         return state
     signed = np.array([point.alpha for point in state.binding]) * problem.y
     columns = np.moveaxis(signed, 1, 0).reshape(problem.n_points, -1)
@@ -251,7 +393,7 @@ class Bundle:
 
     y: Floats  # (n,) or (n, k) labels
     C: Bound  # bound of the dual variables, of all or of each point
-    tol: float  # relative gap asked for
+    params: BundleParams  # stopping rule
     kernels: WorkingSet  # the kernels at work
     cuts: DualCuts  # cuts on the working set
     machine: InnerSvm  # solves the inner problem
@@ -270,10 +412,12 @@ def begin(
     """Choose the first kernels; return a bundle on them and their first weights (S,).
 
     The first kernels are those of the largest q where the dual variables are equal within each
-    class.  Their weights are equal, and there is no cut.  Along a path, kernels and weights are
-    those of the last solution, and the bundle holds the cuts that bind there.
+    class, or all without acceleration.  Their weights are equal, and there is no cut.  Along a
+    path, kernels and weights are those of the last solution, and the bundle holds the cuts that
+    bind there.  With `multiples`, but for the paper's algorithm, cuts are those of all multiples.
     """
-    kernels = WorkingSet(problem.n_kernels, everything=False)
+    plain = params.acceleration == "none"
+    kernels = WorkingSet(problem.n_kernels, everything=plain)
     start = problem.start if isinstance(problem.start, BundleState) else None
     if start is not None and not kernels.everything:
         kernels.take(start.kernels)
@@ -281,12 +425,12 @@ def begin(
         yield from kernels.take_first(problem.y)
     counters, C = Counters(), problem.bound(params.C)
     machine = InnerSvm(problem.y, C, params.tol, counters)
-    cuts = DualCuts(len(kernels), multiples=multiples)
+    cuts = DualCuts(len(kernels), multiples=multiples and not plain)
     bounds = WrapperBounds(problem, params, counters)
     if not kernels.everything:
         # Before the first pass: no machine's value is negative.
         bounds.improve_lower(0.0, np.zeros_like(problem.y))
-    bundle = Bundle(problem.y, C, params.tol, kernels, cuts, machine, bounds)
+    bundle = Bundle(problem.y, C, params, kernels, cuts, machine, bounds)
     if start is None:
         return bundle, np.full(len(kernels), 1.0 / len(kernels))
     for point in start.feasible(C):
@@ -315,24 +459,23 @@ def add_cut(bundle: Bundle, point: DualPoint) -> None:
     bundle.restricted_lower = max(bundle.restricted_lower, lower)
 
 
-def certify(
-    bundle: Bundle, svm: SvmSolution, q: Floats, *, by_iterate: bool = False
-) -> Requesting[Gap]:
+def certify(bundle: Bundle, svm: SvmSolution, q: Floats) -> Requesting[Gap]:
     """Return the gap on all kernels, or infinity while the working set is not yet solved.
 
     Once it is solved, a pass over all kernels evaluates the mixture of dual points at the model's
     minimum: the cut of the mixture lies nowhere below the mixture of the cuts.  The pass bounds the
     optimum from below, and kernels that may lower the model's minimum join the working set.  `svm`
     is the machine of the last cut and q (S,) its ``q_m(alpha*y)``.  If the iterate's own gap
-    decides, `by_iterate`, the pass evaluates the dual point of `svm` too.
+    decides, the pass evaluates the dual point of `svm` too.
     """
-    kernels, bounds = bundle.kernels, bundle.bounds
-    gap = deciding_gap(bounds.upper, bundle.restricted_lower, svm, q, by_iterate=by_iterate)
+    kernels, bounds, tol = bundle.kernels, bundle.bounds, bundle.params.tol
+    by_iterate = bundle.params.stop == "point"
+    gap = deciding_gap(bundle, bundle.restricted_lower, svm, q)
     if kernels.everything:
         bounds.improve_lower(bundle.restricted_lower, _mixture(bundle))
         bounds.own = Own(svm.objective, svm.dual_value(float(q.max())))
         return gap
-    if gap.value > solved(bundle.tol, bundle.gap_of_pass):
+    if gap.value > solved(tol, bundle.gap_of_pass):
         return Gap(math.inf)
     mixture = _mixture(bundle)
     points = np.stack([mixture, svm.alpha] if by_iterate else [mixture])
@@ -346,9 +489,9 @@ def certify(
     t, values = best_multiples(heights, forms), highest_bounds(heights, forms)
     best = int(values.argmax())
     bounds.improve_lower(float(values[best]), t[best] * points[best])
-    gap = deciding_gap(bounds.upper, bounds.lower, svm, q_all[:, -1], by_iterate=by_iterate)
+    gap = deciding_gap(bundle, bounds.lower, svm, q_all[:, -1])
     bundle.gap_of_pass = gap.value
-    if bundle.gap_of_pass > bundle.tol:
+    if gap.value > tol:
         add_cut(bundle, own._replace(q=own.q[kernels.kernels]))
         # At the vertex of a kernel m the mixture's cut is 1'alpha - q_m/2.  Only a kernel where
         # that lies below the minimum can lower the minimum.
@@ -357,106 +500,34 @@ def certify(
     return gap
 
 
-def printed_gap(
-    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
-) -> Gap:
+def deciding_gap(bundle: Bundle, lower: float, svm: SvmSolution, q: Floats) -> Gap:
     """Return the relative gap held against the tolerance: of the bounds, or of the iterate.
 
-    q (S,) are the ``q_m(alpha*y)`` of the machine at the iterate, on the kernels of the bounds.
-    """
-    if not by_iterate:
-        return Gap(relative_gap(upper, lower))
-    of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
-    return Gap(of_iterate, of_iterate)
-
-
-def deciding_gap(
-    upper: float, lower: float, svm: SvmSolution, q: Floats, *, by_iterate: bool
-) -> Gap:
-    """Return the gap of :func:`printed_gap`, or of bounds ten times tighter than an iterate's.
-
+    q (S,) are the ``q_m(alpha*y)`` of the machine at the iterate, on the lower bound's kernels.
     The gap of an iterate, ``1/2 (max_m q_m - sum_m p_m q_m)``, can stay large where the inner
-    solution is not unique, so bounds ten times tighter than the tolerance end the search too.
+    solution is not unique, so bounds ten times tighter than the tolerance end the search too, but
+    not that of the paper's algorithm.
     """
-    gap = printed_gap(upper, lower, svm, q, by_iterate=by_iterate)
-    if not by_iterate:
-        return gap
-    return gap._replace(value=min(gap.value, BOUNDS_FACTOR * relative_gap(upper, lower)))
+    of_bounds = relative_gap(bundle.bounds.upper, lower)
+    if bundle.params.stop == "bounds":
+        return Gap(of_bounds)
+    of_iterate = relative_gap(svm.objective, svm.dual_value(float(q.max())))
+    if bundle.params.acceleration == "none":
+        return Gap(of_iterate, of_iterate)
+    return Gap(min(of_iterate, BOUNDS_FACTOR * of_bounds), of_iterate)
 
 
 def bundle_solution(
-    bundle: Bundle,
-    params: BundleParams,
-    weights: Floats,
-    svm: SvmSolution,
-    gap: Gap,
-    stop: StopReason | None,
+    bundle: Bundle, weights: Floats, svm: SvmSolution, gap: Gap, stop: StopReason | None
 ) -> Solution:
     """Return the iterate, if it is good enough, or the best point, with the state for a path."""
-    binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
-    iterate = WeightedMachine(weights, svm)
-    return _solution(bundle.bounds, params, iterate, gap, stop, bundle.kernels.kernels, binding)
-
-
-def _solution(
-    bounds: WrapperBounds,
-    params: BundleParams,
-    iterate: WeightedMachine,
-    gap: Gap,
-    stop: StopReason | None,
-    kernels: Ints,
-    binding: list[DualPoint],
-) -> Solution:
-    """Return the iterate or the best point; the state has the dual points that bind on kernels."""
-    best = iterate if gap.of_iterate <= params.tol else bounds.best
+    params, bounds = bundle.params, bundle.bounds
+    best = WeightedMachine(weights, svm) if gap.of_iterate <= params.tol else bounds.best
     # The iterate's gap may exceed tol where that of the best point does not.
     stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
-    state = BundleState(best.weights, kernels, binding, best.svm.alpha)
+    binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
+    state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
     return bounds.solution_at(best, best.svm.objective, stop, state=state)
-
-
-class PlainCuts:
-    """Machine, cuts and bounds of the papers' algorithms, which visit all kernels."""
-
-    def __init__(self, problem: Problem, params: BundleParams) -> None:
-        M, C, counters = problem.n_kernels, problem.bound(params.C), Counters()
-        self._params = params
-        self.machine = InnerSvm(problem.y, C, params.tol, counters)
-        self.bounds, self.planes = WrapperBounds(problem, params, counters), CuttingPlanes(M)
-        self._points: list[DualPoint] = []
-        self.first_weights = np.full(M, 1.0 / M)
-        if isinstance(problem.start, BundleState):  # the solution at the last C of a path
-            self.first_weights = problem.start.weights
-            self.machine.begin_at(problem.start.alpha)
-            for point in problem.start.feasible(C):
-                self._append(point)
-            self.bounds.improve_lower(*self._minimise())
-
-    def _append(self, point: DualPoint) -> None:
-        self._points.append(point)
-        self.planes.add(point.height, -0.5 * point.largest_q)
-
-    def _minimise(self) -> DualBound:
-        """Minimise the largest cut over the simplex; return its value with the mixed dual point."""
-        self.minimum = self.planes.minimum()
-        alphas = [point.alpha for point in self._points]
-        return DualBound(self.minimum.bound, mixed(alphas, self.minimum.rows))
-
-    def add(self, weights: Floats, svm: SvmSolution, q: Floats) -> Gap:
-        """Add the cut of the machine at weights, of forms q (M,); return the gap that decides."""
-        self._append(DualPoint(svm.alpha, q, svm.rounding))
-        bounds, dual = self.bounds, svm.dual_value(float(q.max()))
-        bounds.update(weights, svm, svm.objective, dual, self._minimise())
-        by_iterate = self._params.stop == "point"
-        return printed_gap(bounds.upper, bounds.lower, svm, q, by_iterate=by_iterate)
-
-    def solution(
-        self, weights: Floats, svm: SvmSolution, gap: Gap, stop: StopReason | None
-    ) -> Solution:
-        """Return the iterate, if it is good enough, or the best point, with the state of a path."""
-        binding = [self._points[j] for j in np.flatnonzero(self.minimum.rows)]
-        kernels, iterate = np.arange(len(weights)), WeightedMachine(weights, svm)
-        return _solution(self.bounds, self._params, iterate, gap, stop, kernels, binding)
 
 
 def _point(bundle: Bundle, j: int) -> DualPoint:

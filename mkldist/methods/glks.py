@@ -31,7 +31,7 @@ multiple the dual value ``1/2 (y'r)^2 / (r'W^-1 r + max_m r'G_m r)``; the soluti
 The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
 ``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
 ``deformed``, with the squared loss in place of the squared hinge; by default
-:mod:`.lapmkl_deformed` solves both by PrimalMKL.  With one kernel the problem is that of
+:mod:`.lapmkl` solves both by PrimalMKL.  With one kernel the problem is that of
 :func:`.rls.laprls`.
 """
 
@@ -49,7 +49,7 @@ from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
 from mkldist.methods import primalmkl
 from mkldist.methods.deformed import ManifoldParams
-from mkldist.methods.lapmkl_deformed import memory_of_deformed_kernels, solve_deformed
+from mkldist.methods.lapmkl import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.rls import closed_form
 from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.descent import root_of_slope

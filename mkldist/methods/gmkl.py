@@ -49,7 +49,7 @@ from pydantic import Field
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
-from mkldist.methods.machine_bounds import WrapperBounds
+from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
     ORTHANT,

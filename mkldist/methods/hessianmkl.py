@@ -42,8 +42,7 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.counters import Counters
-from mkldist.methods.cut_bundle import exact_bound
-from mkldist.methods.machine_bounds import Binding, MachineCuts, WrapperBounds, renewed
+from mkldist.methods.cut_bundle import Binding, MachineCuts, WrapperBounds, exact_bound, renewed
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
     SIMPLEX,

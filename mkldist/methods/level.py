@@ -23,12 +23,12 @@ The paper raises the level's share of the upper bound from 0.9 to 0.99 once the 
 That is ``near=0.99``; at tolerances far below the paper's it takes about twice as many iterations
 as the default.
 
-With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, :func:`_plain`, but for four
-details.  The upper bound in (6) is the least f(p^j, alpha^j), which at an inexact alpha may lie
-below J; the code takes the machine's primal value.  The stop, step 8, comes before the projection,
-step 6, which the last iterate does not need.  The projection may leave the level set by a
-thousandth of the distance of the bounds.  Where the bounds stand still, machines are solved exactly
-and, if that does not help, the run ends (:class:`Standstill`).
+With ``near=0.99`` and ``acceleration="none"`` this is Algorithm 2, but for four details.  The upper
+bound in (6) is the least f(p^j, alpha^j), which at an inexact alpha may lie below J; the code takes
+the machine's primal value.  The stop, step 8, comes before the projection, step 6, which the last
+iterate does not need.  The projection may leave the level set by a thousandth of the distance of
+the bounds.  Where the bounds stand still, machines are solved exactly and, if that does not help,
+the run ends (:class:`Standstill`).
 
 By default the problem and its optimum are the paper's, and four more things differ: the method
 works on a working set of kernels; its cuts are those of all multiples of the dual points
@@ -45,12 +45,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.methods.cut_bundle import (
     BundleParams,
     DualPoint,
-    PlainCuts,
     add_cut,
     begin,
     bundle_solution,
@@ -87,65 +85,33 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     the cuts gave.  If the gap of an iterate ended the search (``stop="point"``), that iterate is
     returned with its own primal value, which may exceed the least.
     """
-    if params.acceleration == "none":
-        return (yield from _plain(problem, params))
-    return (yield from _accelerated(problem, params))
-
-
-def _plain(problem: Problem, params: LevelParams) -> Steps:
-    """Run Algorithm 2, from equal weights or from the last point of a path."""
-    plain = PlainCuts(problem, params)
-    bounds, standstill = plain.bounds, Standstill(plain.machine)
-    # Step 1: p^0 = e/m.
-    p = plain.first_weights
-    for _ in range(params.max_iter):
-        # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
-        K = yield Combine(p, thin=True)
-        svm = plain.machine(K)
-        forms = yield Quadratic(svm.signed.reshape(len(svm.signed), -1))  # (M, number of classes)
-        # Step 4, (5): g^i(p) = max_j f(p, alpha^j).
-        # Step 5, (6): the bounds min_p g^i(p) and the least primal value, and their gap.
-        gap = plain.add(p, svm, forms.sum(axis=1))
-        # Step 8: stop.
-        stalled = standstill.after(bounds.width)
-        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
-        if stop is not None:
-            break
-        # Step 6, (7) and (8): project p^i onto the level set {p : g^i(p) <= l^i}.
-        level = level_between(bounds.lower, bounds.upper, params)
-        nearest = plain.planes.project(p, level, LEVEL_SLACK * bounds.width)
-        p = plain.minimum.columns if nearest is None else nearest  # rounding may hide the level set
-    return plain.solution(p, svm, gap, stop)
-
-
-def _accelerated(problem: Problem, params: LevelParams) -> Steps:
-    """Run Algorithm 2 on a working set, with the cuts of all multiples of the dual points."""
-    # Step 1: equal weights of the first kernels.
+    # Step 1: p^0 = e/m, or the weights of the path's last point.
     bundle, p = yield from begin(problem, params)
     kernels, bounds, standstill = bundle.kernels, bundle.bounds, Standstill(bundle.machine)
     for _ in range(params.max_iter):
-        # Step 3: train the machine on the working set's kernels.
+        # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         weights = kernels.spread(p)
         K = yield kernels.combination(p, thin=True)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
-        # Steps 4 and 5: the model and its bounds on the working set, then those on all kernels.
+        # Step 4, (5): g^i(p) = max_j f(p, alpha^j).  Step 5, (6): the bounds min_p g^i(p) and the
+        # least primal value, and their gap; on a working set, then those on all kernels.
         add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
-        gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
+        gap = yield from certify(bundle, svm, q)
         bounds.record(weights)
         # Step 8: stop.
-        stalled = standstill.after(bounds.upper - bundle.restricted_lower)
-        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
+        lower, width = bundle.restricted_lower, bounds.upper - bundle.restricted_lower
+        stop = reason_to_stop(problem, params, gap.value, stalled=standstill.after(width))
         if stop is not None:
             break
-        # Step 6: project the best weights for the functions found at p onto the level set.
-        centre = np.zeros(len(kernels))
-        centre[: len(p)] = best_for_functions(p, q)  # certify may have appended kernels
-        lower = bundle.restricted_lower
+        # Step 6, (7) and (8): project p^i, or the best weights for the functions found there, onto
+        # the level set {p : g^i(p) <= l^i}.
+        centre = np.zeros(len(kernels))  # certify may have appended kernels
+        centre[: len(p)] = p if params.acceleration == "none" else best_for_functions(p, q)
         level = level_between(lower, bounds.upper, params)
-        nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * (bounds.upper - lower))
-        p = bundle.model.weights if nearest is None else nearest
-    return bundle_solution(bundle, params, weights, svm, gap, stop)
+        nearest = bundle.cuts.project(centre, level, LEVEL_SLACK * width)
+        p = bundle.model.weights if nearest is None else nearest  # rounding may hide the level set
+    return bundle_solution(bundle, weights, svm, gap, stop)
 
 
 class Standstill:

@@ -39,7 +39,7 @@ from pydantic import Field
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.memory import ProblemSize, SolverMemory
-from mkldist.methods.machine_bounds import (
+from mkldist.methods.cut_bundle import (
     NO_CUTS,
     Binding,
     CutsBound,

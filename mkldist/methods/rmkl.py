@@ -42,7 +42,7 @@ from mkldist.bank.passes import squared_radius
 from mkldist.bank.requests import Combine, Quadratic, Radii
 from mkldist.core.arrays import Floats
 from mkldist.core.counters import Counters
-from mkldist.methods.machine_bounds import WrapperBounds
+from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.reduced_gradient import (
     CombinedKernel,
     ReducedGradientParams,

@@ -24,9 +24,9 @@ The paper stops when the newest constraint is violated by little relative to the
 programme is solved.  Here the best machine met takes the place of the newest: the bounds are
 ``-theta`` and the least J, and their relative gap is a certificate.
 
-``acceleration="none"`` is the paper's algorithm but for that stop, :func:`_plain`.  The default
-solves the programme on a working set; problem and optimum stay the paper's.  It takes a fraction of
-the passes, and more machines, since the vertices settle anew whenever kernels join.
+``acceleration="none"`` is the paper's algorithm but for that stop.  The default solves the
+programme on a working set; problem and optimum stay the paper's.  It takes a fraction of the
+passes, and more machines, since the vertices settle anew whenever kernels join.
 """
 
 from __future__ import annotations
@@ -34,12 +34,10 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.methods.cut_bundle import (
     BundleParams,
     DualPoint,
-    PlainCuts,
     add_cut,
     begin,
     bundle_solution,
@@ -67,58 +65,29 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
     programme, evaluated so that rounding leaves it a lower bound.  With ``stop="point"`` it is as
     in the Level method.
     """
-    if params.acceleration == "none":
-        return (yield from _plain(problem, params))
-    return (yield from _accelerated(problem, params))
-
-
-def _plain(problem: Problem, params: SilpParams) -> Steps:
-    """Run Algorithm 1 from equal weights, or from the last point of a path."""
-    plain = PlainCuts(problem, params)
-    bounds = plain.bounds
-    # beta^1_m = 1/M.
-    beta = plain.first_weights
-    for _ in range(params.max_iter):
-        # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
-        K = yield Combine(beta, thin=True)
-        svm = plain.machine(K)
-        forms = yield Quadratic(svm.signed.reshape(len(svm.signed), -1))  # (M, number of classes)
-        # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
-        # The programme minimises -theta, with the constraints' signs changed too.
-        # The bounds are -theta^{t+1} and min_r J(beta^r), and the gap is theirs, or that of beta^t.
-        before = bounds.lower
-        gap = plain.add(beta, svm, forms.sum(axis=1))
-        following = plain.minimum.columns
-        stalled = stands_still(beta, following, before, bounds.lower, bounds.upper)
-        stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
-        if stop is not None:
-            break
-        beta = following
-    return plain.solution(beta, svm, gap, stop)
-
-
-def _accelerated(problem: Problem, params: SilpParams) -> Steps:
-    """Run Algorithm 1 on a working set."""
+    # beta^1_m = 1/M, or the weights of the path's last point.
     bundle, beta = yield from begin(problem, params, multiples=False)
     kernels, bounds = bundle.kernels, bundle.bounds
     for _ in range(params.max_iter):
-        # alpha^t, by the machine on the working set's kernels.
+        # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         before, weights = bundle.restricted_lower, kernels.spread(beta)
         K = yield kernels.combination(beta, thin=True)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
-        # The programme on the working set, then its bounds on all kernels.
+        # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.
+        # The programme minimises -theta, with the constraints' signs changed too.  The bounds are
+        # -theta^{t+1} and min_r J(beta^r); on a working set, then those on all kernels.
         add_cut(bundle, DualPoint(svm.alpha, q, svm.rounding))
-        gap = yield from certify(bundle, svm, q, by_iterate=params.stop == "point")
+        gap = yield from certify(bundle, svm, q)
         bounds.record(weights)
-        # Stop by the bounds, or by the gap of the iterate.
+        # Stop by the gap of the bounds, or by that of the iterate.
         following = bundle.model.weights  # longer than beta if kernels joined the working set
         stalled = stands_still(beta, following, before, bundle.restricted_lower, bounds.upper)
         stop = reason_to_stop(problem, params, gap.value, stalled=stalled)
         if stop is not None:
             break
         beta = following
-    return bundle_solution(bundle, params, weights, svm, gap, stop)
+    return bundle_solution(bundle, weights, svm, gap, stop)
 
 
 def stands_still(

@@ -25,8 +25,7 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.counters import Counters
-from mkldist.methods.cut_bundle import exact_bound
-from mkldist.methods.machine_bounds import Binding, WrapperBounds, renewed
+from mkldist.methods.cut_bundle import Binding, WrapperBounds, exact_bound, renewed
 from mkldist.methods.reduced_gradient import (
     ReducedGradientParams,
     descend,

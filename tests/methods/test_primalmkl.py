@@ -14,14 +14,16 @@ from mkldist.core.arrays import Target
 from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods import primalmkl
-from mkldist.methods.primal_weights import ValueModel, alternating_objective, nesterov
 from mkldist.methods.primalmkl import (
     METHOD,
     PrimalMKLParams,
+    ValueModel,
     alternate_by_single_steps,
+    alternating_objective,
     dual_value,
     energy,
     machine_of,
+    nesterov,
     primal_value,
 )
 from mkldist.methods.registry import METHODS

@@ -46,7 +46,7 @@ assert "level" in METHODS and METHODS["level"].name == "level"
 print(*(name.rpartition(".")[2] for name in sys.modules if name.startswith("mkldist.methods.")))
 """
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert set(run.stdout.split()) == {"registry", "level", "cut_bundle", "machine_bounds"}
+    assert set(run.stdout.split()) == {"registry", "level", "cut_bundle"}
 
 
 MACHINES = (solve_svm, solve_l2_svm, closed_form)

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
-from mkldist.methods.machine_bounds import WrapperBounds
+from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.reduced_gradient import (
     CombinedKernel,
     LineSearch,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from mkldist.methods.primal_weights import suboptimality
+from mkldist.methods.primalmkl import suboptimality
 from mkldist.optim.weight_sets import WeightSet, lp_norm, project_onto_lp_ball, project_onto_simplex
 
 
