@@ -440,10 +440,7 @@ def precision_recall(decisions: list[Decisions]) -> pd.DataFrame:
 
 
 def _mean_curve(
-    decisions: list[Decisions],
-    curve: Callable[[Decisions], tuple[Floats, Floats]],
-    x: str,
-    y: str,
+    decisions: list[Decisions], curve: Callable[[Decisions], tuple[Floats, Floats]], x: str, y: str
 ) -> pd.DataFrame:
     """Return the mean of curves over the splits, at equally spaced places of several."""
     import pandas as pd

@@ -247,9 +247,7 @@ def matching(
 
 
 def paired(
-    first: Results,
-    second: Results,
-    matches: Callable[[Place, Place], bool],
+    first: Results, second: Results, matches: Callable[[Place, Place], bool]
 ) -> tuple[list[Pair], list[Unpaired]]:
     """Pair the methods of two results on every data set that both have.
 

@@ -377,11 +377,7 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
 
 
 def _averages(
-    planned: Array,
-    complete: Array,
-    failed: Array,
-    values: dict[str, Array],
-    names: Sequence[str],
+    planned: Array, complete: Array, failed: Array, values: dict[str, Array], names: Sequence[str]
 ) -> dict[str, Array]:
     """Return counts of states, and means and deviations over the splits, by setting."""
     nothing = np.full(planned.shape, np.nan)

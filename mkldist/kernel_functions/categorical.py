@@ -11,11 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import (
-    Base,
-    Tile,
-    accumulate,
-)
+from mkldist.kernel_functions.bases import Base, Tile, accumulate
 from mkldist.kernel_functions.definition import KernelFunction
 
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import (
-    INNER_PRODUCT,
-    Tile,
-    squared_lengths,
-)
+from mkldist.kernel_functions.bases import INNER_PRODUCT, Tile, squared_lengths
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
 
 

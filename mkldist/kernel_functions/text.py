@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.kernel_functions.bases import (
-    Tile,
-    inverse_lengths,
-)
+from mkldist.kernel_functions.bases import Tile, inverse_lengths
 from mkldist.kernel_functions.definition import KernelFunction, Parameter, Takes
 
 LENGTH = Parameter("length", "Length of the substrings.", "count", example="3")

@@ -140,11 +140,9 @@ class ArrayValues:
         self, m: int, kind: int, rows: slice | Ints, cols: slice | Ints, *, diagonal: bool
     ) -> Any:
         """Return products or distances of a kernel's features between both sides, (r, c)."""
-        compute = {
-            INNER: inner_products,
-            SQUARED: squared_distances,
-            CITY: city_block_distances,
-        }[kind]
+        compute = {INNER: inner_products, SQUARED: squared_distances, CITY: city_block_distances}[
+            kind
+        ]
         left, right = (self._side(m, some, centred=kind == SQUARED) for some in (rows, cols))
         found = compute(self.device, left, right)
         if diagonal and kind != INNER:

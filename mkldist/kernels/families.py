@@ -32,14 +32,7 @@ from mkldist.kernel_functions.definition import (
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel
-from mkldist.spec.banks import (
-    PRECOMPUTED,
-    Features,
-    KernelChoice,
-    KernelSpec,
-    RandomSubsets,
-    Range,
-)
+from mkldist.spec.banks import PRECOMPUTED, Features, KernelChoice, KernelSpec, RandomSubsets, Range
 from mkldist.spec.checks import check_fits
 from mkldist.spec.load import location_of, most_telling, spec_error, spelled_location
 
@@ -342,10 +335,7 @@ def _entry(function: str, features: Sequence[str], **parameters: object) -> Kern
 
 def _xu2008() -> tuple[KernelSpec, ...]:
     where = ("all", "each")
-    return (
-        _gaussian([2.0**e for e in range(-3, 7)], where),
-        _polynomial(range(1, 4), where),
-    )
+    return (_gaussian([2.0**e for e in range(-3, 7)], where), _polynomial(range(1, 4), where))
 
 
 def _suzuki2011() -> tuple[KernelSpec, ...]:
@@ -507,13 +497,6 @@ def kernel_list(
     deviations : callable, optional
         Returns the standard deviations of the features as kernels see them, (d,), which relative
         widths are multiples of; by default 1.
-
-    Raises
-    ------
-    SpecError
-        For parameters that the function does not take, an unknown feature group, a random subset
-        of more features than there are, more kernels than memory holds, or a bank that needs
-        features where there are none.
     """
     where = choice.where
     if n_features < 1:

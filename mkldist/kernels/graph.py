@@ -66,11 +66,6 @@ def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
     options : mapping
         Fields of :class:`mkldist.spec.datasets.GraphSpec`, as in ``[graph]`` of a sweep file.
 
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown field, a value out of range, or values that do not fit together.
-
     Examples
     --------
     >>> graph_spec({"neighbours": 5}).power
@@ -98,12 +93,6 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
     -------
     (n, n) csr_array of float64
         Symmetric and positive semi-definite.  Higher powers have more nonzero entries.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        For points that are not finite numbers, fewer points than neighbours, or images that are
-        not square.
     """
     [laplacian] = graph_laplacians(x, [spec])
     return laplacian
@@ -250,11 +239,6 @@ def graph_kernels(x: Any, specs: Sequence[GraphSpec]) -> Floats:
     -------
     (M, n, n) float64
         Symmetric and positive semi-definite; zero between points of different components.
-
-    Raises
-    ------
-    mkldist.errors.DataError
-        If the points have no such graph.
 
     Examples
     --------

@@ -283,13 +283,7 @@ def _take_products(products: Floats, needed: int, r: int, width: int, bases: Flo
 
 @compiled(fastmath={"contract"}, inner=True)
 def _add_features(
-    columns: Floats,
-    features: Indices,
-    needed: int,
-    i: int,
-    left: int,
-    width: int,
-    bases: Floats,
+    columns: Floats, features: Indices, needed: int, i: int, left: int, width: int, bases: Floats
 ) -> None:
     """Write the needed bases of point i and the points from `left` on, feature by feature."""
     for base in range(3):
@@ -381,13 +375,7 @@ def _divide_by_lengths(
 
 @compiled(inner=True)
 def _scatter(
-    scratch: Floats,
-    width: int,
-    start: int,
-    stop: int,
-    r: int,
-    m: int,
-    out: Floating,
+    scratch: Floats, width: int, start: int, stop: int, r: int, m: int, out: Floating
 ) -> None:
     """Write the values to row r of some tiles of kernel m, and zeros behind their end."""
     edge, values = out.shape[2], scratch[VALUES]

@@ -107,12 +107,6 @@ def claimed(
     """Claim the output folder of a sweep while the context lasts.
 
     The operating system holds the lock and releases it when the process ends, even by a kill.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the folder belongs to another sweep, holds other files or cannot be written, or if
-        another process writes to it now.  Nothing in the folder is changed then.
     """
     from filelock import FileLock, Timeout
 
@@ -224,13 +218,7 @@ class Manifest:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest of an output folder.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the folder has no manifest or a damaged one.
-    """
+    """Return the manifest of an output folder."""
     try:
         return _read(path)
     except IsADirectoryError as error:
@@ -283,13 +271,7 @@ def owner(path: Path) -> str | None:
 
 
 def manifest_name(path: Path) -> str:
-    """Return the name of the sweep that an output folder belongs to.
-
-    Raises
-    ------
-    mkldist.errors.OutputError
-        If the folder has no manifest or a damaged one.
-    """
+    """Return the name of the sweep that an output folder belongs to."""
     return read_manifest(path).sweep
 
 
@@ -446,13 +428,7 @@ def is_note_damaged(path: Path) -> bool:
 
 
 def checked_note(path: Path) -> Mapping[str, list[str]]:
-    """Return the banks of a sweep by their folder or URL; nothing if there is no note.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If the note is damaged, so that nobody knows what the sweep stored.
-    """
+    """Return the banks of a sweep by their folder or URL; nothing if there is no note."""
     if is_note_damaged(path):
         raise StoreError(
             str(path / BANK_NOTE),

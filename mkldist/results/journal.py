@@ -107,15 +107,7 @@ class Journal:
         return os.path.lexists(self.path) and not self.path.is_file()
 
     def append(self, records: Iterable[RunRecord]) -> None:
-        """Append records, which then survive a loss of power; for the owner of the folder alone.
-
-        Raises
-        ------
-        OSError
-            If the disk refuses them; none of them is recorded then.
-        ValueError
-            If the state of a record is not that of a finished run.
-        """
+        """Append records, which then survive a loss of power; for the owner of the folder alone."""
         self._write([_record_frame(record) for record in records])
 
     def remove(self, run_ids: Iterable[str]) -> None:
@@ -153,13 +145,7 @@ class Journal:
         return self.scan(lambda head: _record(head, {}))
 
     def read(self, run_id: str) -> RunRecord | None:
-        """Return a run's record; None if it is missing or damaged.
-
-        Raises
-        ------
-        mkldist.errors.UnreadableError
-            If the system refuses to read the file.
-        """
+        """Return a run's record; None if it is missing or damaged."""
         with self._opened() as file:
             return _whole(file, self._runs.get(run_id))
 

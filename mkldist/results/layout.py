@@ -173,16 +173,7 @@ def _named(coordinates: Mapping[str, Coordinate]) -> list[Any]:
 
 
 def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
-    """Lay out the results of a plan.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        If a method or bank has the name of a coordinate.
-    ValueError
-        If the schema reserves the name of a hyperparameter, or a run has a value that is not
-        among the values of its hyperparameter.
-    """
+    """Lay out the results of a plan."""
     check_names(plan.spec)
     outputs = plan.spec.outputs
     one_bank = len(plan.spec.sized_banks) == 1
@@ -345,13 +336,7 @@ def _sizes(n_kernels: int, n_features: int | None) -> dict[str, Coordinate]:
 
 
 def check_names(spec: SweepSpec) -> None:
-    """Reject names of methods and banks that clash with coordinates.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        Naming the first.
-    """
+    """Reject names of methods and banks that clash with coordinates."""
     several = len(spec.sized_banks) > 1
     of_dataset = {name for name, v in _COORDINATES.items() if v.dims != (KERNEL,)}
     places = [("methods", "label", method.key, {*_COORDINATES}) for method in spec.methods]
@@ -586,13 +571,7 @@ def lay_out(
     facts: TreeFacts,
     provenance: Callable[[], Mapping[str, Any]] | None = None,
 ) -> bool:
-    """Write the layout of a plan into an output folder, unless it is there already.
-
-    Raises
-    ------
-    OSError
-        If the disk refuses it.
-    """
+    """Write the layout of a plan into an output folder, unless it is there already."""
     layout = tree_layout(plan, facts)
     there, path = _read(folder / LAYOUT), folder / LAYOUT
     if there is not None:
@@ -644,13 +623,7 @@ def write_layout(folder: Path, layout: TreeLayout) -> None:
 
 
 def read_layout(folder: Path) -> TreeLayout:
-    """Return the layout in an output folder.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there is none, or it is damaged or of another version.
-    """
+    """Return the layout in an output folder."""
     path = folder / LAYOUT
     layout = _read(path)
     if layout is not None:

@@ -51,65 +51,12 @@ def _ints(values: Ints | None) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """The outcome of one run.
+    """The outcome of one run of M kernels, of which s have a weight, on n training rows.
 
-    Parameters
-    ----------
-    id, dataset, bank, split, method, key, params
-        Identity of the run, as in :class:`mkldist.planning.model.RunPlan`; `bank` is the bank's
-        label.
-    state : RunState
-        ``COMPLETE`` or ``FAILED``.
-    error : str
-        Why the run failed; empty for a complete one.
-    n_kernels : int
-        Number M of kernels in the bank.
-    n_active : int
-        Number of kernels that are active for some class; counted in `weights` by default.
-    n_nonzero : int
-        Number of kernels with a non-zero weight; counted in `kernels` by default.
-    kernels : (s,) intp
-        Indices of the kernels with a non-zero weight, of any class, ascending.
-    weights : (s,) or (k, s) float64
-        Weights of these kernels, for each of k > 2 classes unless these share them.
-    coefficients : (n,) or (k, n) float64
-        Expansion coefficients over the training rows, in the order of the split, for each of
-        k > 2 classes.
-    bias : float
-        Intercept; NaN for more than two classes, whose intercepts are in `of_classes`.
-    objective, dual_objective, gap : float
-        Primal value, lower bound, and relative duality gap.
-    stop_reason : str
-        Why the solver returned.
-    counters : dict of str to int
-        Work done by the solver.
-    scores : dict of str to float
-        Scores by name, e.g. ``test_error``, the fraction of misclassified test rows, ``rmse``, the
-        root mean square error, or ``unlabelled_error``, that of unlabelled rows.
-    times : dict of str to float
-        Seconds by name: ``wall_seconds``, ``cpu_seconds``, ``own_seconds``, ``pass_seconds``,
-        ``pass_cpu_seconds``; and ``build_seconds``, ``build_cpu_seconds`` of its bank, if known.
-    trace : dict of str to array
-        One row per outer iteration, if the method has the setting ``trace``, and the kernels that
-        are largest in the last.
-    extra : dict of str to float
-        Further scalars that the method reports.
-    of_classes : dict of str to array
-        Values for each of k > 2 classes, by name: (k,) float64 such as ``class_bias`` and
-        ``class_error``, or (k, k) float64, ``confusion``.
-    test_rows : (t,) intp
-        Test rows of the data set, then unlabelled rows; empty unless predictions are kept.
-    decision_values : (t,) or (k, t) float64
-        Decision function at these rows; empty unless predictions are kept.
-    train_rows : (n,) intp
-        Rows of the data set to which `coefficients` belong; empty unless these are kept.
-    kernel_coefficients : (s, n) float64
-        Coefficients of each kernel, if kernels have their own and these are kept, else empty.  Rows
-        are in the order of `kernels`, or of the entries of `weights` other than 0, class by class.
-    provenance : dict
-        Versions, machine, threads, seed and fingerprints; JSON-serialisable.
+    Values of each of k classes are of more than two classes.
     """
 
+    # Identity of the run, as in `planning.model.RunPlan`; `bank` is the bank's label
     id: str
     dataset: str
     bank: str
@@ -117,29 +64,38 @@ class RunRecord:
     method: str
     key: str
     params: dict[str, Any]
-    state: RunState
-    error: str = ""
-    n_kernels: int = 0
-    n_active: int = -1
-    n_nonzero: int = -1
-    kernels: Ints = field(default_factory=_no_ints)
+    state: RunState  # ``COMPLETE`` or ``FAILED``
+    error: str = ""  # Why the run failed
+    n_kernels: int = 0  # M
+    n_active: int = -1  # Kernels that are active for some class; by default counted in `weights`
+    n_nonzero: int = -1  # Kernels with a non-zero weight; by default counted in `kernels`
+    kernels: Ints = field(default_factory=_no_ints)  # (s,) of non-zero weight, ascending
+    # (s,) or (k, s) weights of these, for each class unless classes share them
     weights: Floats = field(default_factory=_no_floats)
+    # (n,) or (k, n) expansion coefficients over the training rows, in the order of the split
     coefficients: Floats = field(default_factory=_no_floats)
-    bias: float = math.nan
+    bias: float = math.nan  # Intercept; NaN for more than two classes, see `of_classes`
     objective: float = math.nan
-    dual_objective: float = math.nan
-    gap: float = math.nan
+    dual_objective: float = math.nan  # Lower bound
+    gap: float = math.nan  # Relative duality gap
     stop_reason: str = ""
-    counters: dict[str, int] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
-    times: dict[str, float] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)  # Work done by the solver
+    scores: dict[str, float] = field(default_factory=dict)  # By name, such as ``test_error``
+    times: dict[str, float] = field(default_factory=dict)  # Seconds by name, see `schema.SCALARS`
+    # A row per outer iteration, if the method has the setting ``trace``, and `FINAL_TRACES`
     trace: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
-    extra: dict[str, float] = field(default_factory=dict)
-    of_classes: dict[str, Floats] = field(default_factory=dict)
+    extra: dict[str, float] = field(default_factory=dict)  # Further scalars of the method
+    of_classes: dict[str, Floats] = field(default_factory=dict)  # (k,), or (k, k) ``confusion``
+    # (t,) test rows of the data set, then unlabelled rows; empty unless predictions are kept
     test_rows: Ints = field(default_factory=_no_ints)
+    # (t,) or (k, t) decision function at these rows
     decision_values: Floats = field(default_factory=_no_floats)
+    # (n,) rows to which `coefficients` belong; empty unless these are kept
     train_rows: Ints = field(default_factory=_no_ints)
+    # (s, n) coefficients of each kernel, if kernels have their own and these are kept, in the
+    # order of `kernels`, or of the entries of `weights` other than 0, class by class
     kernel_coefficients: Floats = field(default_factory=_no_floats)
+    # Versions, machine, threads, seed and fingerprints; JSON-serialisable
     provenance: dict[str, Any] = field(default_factory=dict)
 
     @classmethod

@@ -142,13 +142,7 @@ def _settings(node: xr.DataTree) -> list[str]:
 
 
 def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
-    """Return the nodes that hold runs.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For anything but a tree, such as the path of a folder.
-    """
+    """Return the nodes that hold runs."""
     if not hasattr(tree, "subtree"):
         hint = 'Open the output folder first, as in mkldist.open_results("results/mine")'
         raise SpecError("tree", f"{tree!r:.60}", "results, an xarray.DataTree", hint)

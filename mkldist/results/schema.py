@@ -1,4 +1,4 @@
-"""The states of a run."""
+"""Every variable, coordinate and attribute of the results, with its dims and units."""
 
 from __future__ import annotations
 
@@ -62,34 +62,16 @@ OF_LABELS = "units of the labels"
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of a method's node, or one coordinate.
-
-    Parameters
-    ----------
-    name : str
-        Name of the variable.
-    units : str
-        Units in the spelling of UDUNITS; ``"1"`` for a pure number, empty for text.
-    description : str
-        Meaning of the variable.
-    dtype : str
-        ``"float64"``, ``"int64"``, ``"bool"`` or ``"string"``.
-    dims : tuple of str
-        Dims after those of the runs: ``class_name`` and ``predicted``, ``kernel`` or ``sample``,
-        ``iteration`` and ``rank``.  All dims of a coordinate.
-    fill : str or int
-        Text or integer for a run without an outcome.
-    fields : tuple of str
-        Of a vector of runs: the field of :class:`mkldist.results.record.RunRecord` that holds
-        it, and that of the positions of its entries along the last dim.
-    """
+    """One variable of a method's node, or one coordinate."""
 
     name: str
-    units: str
+    units: str  # In the spelling of UDUNITS; ``"1"`` for a pure number, empty for text
     description: str
-    dtype: str = "float64"
-    dims: tuple[str, ...] = ()
-    fill: str | int = ""
+    dtype: str = "float64"  # Or ``"int64"``, ``"bool"``, ``"string"``
+    dims: tuple[str, ...] = ()  # After those of the runs; all dims of a coordinate
+    fill: str | int = ""  # Text or integer for a run without an outcome
+    # Of a vector: the field of `results.record.RunRecord` that holds it, and that of the
+    # positions of its entries along the last dim
     fields: tuple[str, ...] = ()
 
     @property
@@ -122,11 +104,7 @@ def _of_unlabelled(variables: Iterable[Variable]) -> tuple[Variable, ...]:
 
 
 STATE = Variable(
-    "state",
-    "",
-    "state of the run: " + ", ".join(RunState),
-    "string",
-    fill=RunState.WAITING.value,
+    "state", "", "state of the run: " + ", ".join(RunState), "string", fill=RunState.WAITING.value
 )
 RUN_ID = Variable("run_id", "", "content hash that names the run and its record", "string")
 WEIGHTS = Variable(

@@ -73,13 +73,7 @@ class SweepStatus:
 
 
 def sweep_status(path: str | Path) -> SweepStatus:
-    """Return the progress of the sweep in an output folder, running or not.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If no sweep wrote there, or its files are damaged.
-    """
+    """Return the progress of the sweep in an output folder, running or not."""
     folder = OutputFolder(Path(path))
     if not os.path.lexists(folder.manifest):
         raise StoreError(
@@ -176,13 +170,7 @@ def _variables(folder: Path) -> set[str]:
 
 
 def other_runs(folder: Path) -> int:
-    """Return how many recorded runs have no place in the results.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-    """
+    """Return how many recorded runs have no place in the results."""
     recorded = Journal(OutputFolder(folder).records).states().keys()
     return len(recorded - read_layout(folder).run_ids)
 

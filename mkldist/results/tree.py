@@ -184,13 +184,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, folder: Path) -> Snapshot:
-        """Read what an output folder holds.
-
-        Raises
-        ------
-        mkldist.errors.StoreError
-            If there are no results or they are damaged.
-        """
+        """Read what an output folder holds."""
         if not (folder / LAYOUT).exists():
             if OutputFolder(folder).records.is_file():
                 found, remedy = f"no {LAYOUT} beside the records", "The sweep's command makes it"
@@ -550,13 +544,7 @@ class _Part:
 
 
 def joined(paths: Sequence[Path], trees: Sequence[xr.DataTree]) -> xr.DataTree:
-    """Return the nodes of several results in one tree.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If results are of other data or splits than the first of the same data set.
-    """
+    """Return the nodes of several results in one tree."""
     import xarray as xr
 
     parts = [_Part.of(path, tree) for path, tree in zip(paths, trees, strict=True)]

@@ -140,11 +140,7 @@ def test_kernels_are_those_of_dense_points(cosine):
     kernels, points, others = sparse_kernels(), sparse_points(20, 0), sparse_points(9, 1)
     for left, right in ((points, points), (points, others)):
         expected = evaluate(
-            kernels,
-            left.toarray(),
-            right.toarray(),
-            cosine=cosine,
-            symmetric=left is right,
+            kernels, left.toarray(), right.toarray(), cosine=cosine, symmetric=left is right
         )
         found = evaluate(kernels, left, right, cosine=cosine)
         assert_allclose(found, expected, rtol=1e-10, atol=1e-12)

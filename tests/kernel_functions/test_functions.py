@@ -167,9 +167,7 @@ def by_pair(of_pair, left, right) -> np.ndarray:
 
 def test_products():
     np.testing.assert_allclose(
-        values(LINEAR, SIMILAR_X, SIMILAR_Z),
-        SIMILAR_X @ SIMILAR_Z.T,
-        rtol=1e-12,
+        values(LINEAR, SIMILAR_X, SIMILAR_Z), SIMILAR_X @ SIMILAR_Z.T, rtol=1e-12
     )
     found = values(POLYNOMIAL, SIMILAR_X, SIMILAR_Z, 3.0, 0.5)
     expected = polynomial_kernel(SIMILAR_X, SIMILAR_Z, degree=3, gamma=1.0, coef0=0.5)

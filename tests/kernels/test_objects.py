@@ -29,10 +29,7 @@ X = np.random.default_rng(0).normal(size=(12, 3))
             kernels.Polynomial(degrees=(2, 3), offset=0.5),
             {"function": "polynomial", "degrees": [2, 3], "offset": 0.5},
         ),
-        (
-            kernels.Linear(features={"count": 4}),
-            {"function": "linear", "features": {"count": 4}},
-        ),
+        (kernels.Linear(features={"count": 4}), {"function": "linear", "features": {"count": 4}}),
     ],
 )
 def test_an_object_is_an_entry(kernel, entry):

@@ -78,8 +78,7 @@ def selected_tree(score: str = "validation_error", *, task: str = "classificatio
 
 
 @pytest.mark.parametrize(
-    ("score", "task"),
-    [("validation_error", "classification"), ("validation_rmse", "regression")],
+    ("score", "task"), [("validation_error", "classification"), ("validation_rmse", "regression")]
 )
 def test_each_split_has_the_setting_of_its_least_loss(score, task):
     whole = selected_tree(score, task=task)
@@ -119,8 +118,7 @@ def tree(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep")
     plan = made_up_plan(GRIDS, datasets=["heart", "wdbc"], banks=SIZES, n_splits=2)
     plan = replace(
-        plan,
-        banks=tuple(replace(bank, n_kernels=SIZES[bank.spec.label]) for bank in plan.banks),
+        plan, banks=tuple(replace(bank, n_kernels=SIZES[bank.spec.label]) for bank in plan.banks)
     )
     store = Journal(folder / "records.journal")
     for run in plan.runs[:-1]:
