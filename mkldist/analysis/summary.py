@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,9 +28,7 @@ from mkldist.results.schema import (
     SPLIT,
     STATE,
     RunState,
-    metric_in,
     metric_of,
-    task_in,
     task_of,
 )
 from mkldist.results.tree import Snapshot
@@ -86,26 +83,6 @@ def arrays_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
                 data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy().astype(object) != "",
                 {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
                 {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
-            )
-        )
-    return found
-
-
-def recorded_arrays(held: Snapshot) -> list[NodeArrays]:
-    """Return the runs of an output folder, read without xarray, which takes long to import."""
-    found = []
-    for node in held.layout.nodes:
-        dataset, *_, method = node.path.split("/")
-        splits = held.layout.shared[dataset]
-        found.append(
-            NodeArrays(
-                {"dataset": dataset, "bank": node.attributes["bank"], "method": method},
-                task_in(node.attributes),
-                metric_in(node.attributes),
-                {name: node.coordinates[name].values for name in node.dims if name != SPLIT},
-                node.run_ids != "",
-                held.values(node),
-                {name: splits[name].values for name in OF_SPLITS if name in splits},
             )
         )
     return found
@@ -442,25 +419,6 @@ def _mean_sd(values: Floats) -> tuple[Floats, Floats]:
     return mean, np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
 
 
-# The table in a terminal.
-
-
-class RunCounts(NamedTuple):
-    """Numbers of runs by state."""
-
-    complete: int
-    failed: int
-    waiting: int
-
-
-def run_counts(tree: xr.DataTree) -> RunCounts:
-    """Return how many runs of a tree have which state."""
-    nodes = arrays_of(tree, [STATE.name])
-    states = np.concatenate([node.values[STATE.name][node.planned] for node in nodes])
-    complete, failed = ((states == s.value).sum() for s in (RunState.COMPLETE, RunState.FAILED))
-    return RunCounts(int(complete), int(failed), int(len(states) - complete - failed))
-
-
 EDGES_SHOWN, ROW_LIMIT = 6, 60
 _REMEDIES = {
     StopReason.MAX_ITER: "raise max_iter",
@@ -490,24 +448,15 @@ def _known(rows: Iterable[Row], name: str) -> bool:
     return not all(is_missing(row.get(name)) for row in rows)
 
 
-def caption(
-    summary: Sequence[Row], shown: Sequence[Row], *, runs: bool, counts: RunCounts | None = None
-) -> str:
-    """Return lines that explain the numbers of a table and name what is left out.
-
-    The table has a column of failed runs where `runs` is true.  `counts` are of all runs of the
-    sweep, where the summary is of those at selected settings.
-    """
+def caption(summary: Sequence[Row], shown: Sequence[Row]) -> str:
+    """Return lines that explain the numbers of a table and name what is left out."""
     ranked = [(METRICS[row["metric"]], ranked_by(row)) for row in summary]
     losses = {m.heading(part_of_variable(name or m.variable())): None for m, name in ranked}
     best, parts = " or ".join(losses), {loss.partition(" ")[0] for loss in losses}
     part = "unlabelled" if parts == {"unlabelled"} else "test"
     lacking = any(row["lacking"] and row["complete"] for row in summary)
     sampled = sum(row.get("sampled", 0) for row in summary)
-    own = RunCounts(*(sum(row[n] for row in summary) for n in RunCounts._fields))
-    every = counts or own
-    selected_runs = f", {own.complete} of them at selected settings" if every != own else ""
-    others_failed = every.failed - own.failed
+    waiting = sum(row["waiting"] for row in summary)
     cut = len(shown) < len(summary)
     lines = [
         (True, f"Mean [95 % interval by the splits].\n* best mean {best} of its data set."),
@@ -520,42 +469,27 @@ def caption(
         (sampled, f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}, "
          "which are statistical."),
         *((True, line) for line in (*_edges(summary), *_early(summary))),
-        (not (runs or every.failed or every.waiting),
-         f"All {every.complete} runs ended{selected_runs}; none failed."),
-        (others_failed > 0,
-         f"{pluralize(others_failed, 'run')} failed at settings that are not selected."),
         (cut, f"Each method where its mean {best} is best, of {len(summary)} rows."),
         (cut and lacking,
          "A row that lacks splits stands for its method only if all of its rows do."),
-        (every.waiting, f"{pluralize(every.waiting, 'run')} without an outcome yet."),
+        (waiting, f"{pluralize(waiting, 'run')} without an outcome yet."),
     ]  # fmt: skip
     return "\n".join(line for holds, line in lines if holds)
 
 
 def _no_better(summary: Sequence[Row]) -> Iterator[str]:
     """Yield lines on the rows that are no better than a constant prediction."""
-    several = len({row["dataset"] for row in summary}) > 1
     found: dict[str, dict[str, None]] = {}
     for row in (row for row in summary if row.get("no_better")):
         words = constant_words(METRICS[row["metric"]], row["constant_mean"])
         found.setdefault(words, {})[str(row["dataset"])] = None
-
-    def on(names: Iterable[str]) -> str:
-        return f" on {', '.join(names)}" if several else ""
-
     for words, datasets in found.items():
-        yield f"~ no better than {words}{on(datasets)}, by a one-sided test."
+        yield f"~ no better than {words} on {', '.join(datasets)}, by a one-sided test."
     starred = {row["dataset"] for row in summary if row.get("best")}
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
-    if not names:
-        return
-    ranked = (row for row in summary if row["dataset"] in names and row["metric"] != "auc"
-              and row.get("auc_low", 0.0) > 0.5)  # fmt: skip
-    aucs = {row["dataset"]: row["auc_mean"] for row in sorted(ranked, key=itemgetter("auc_mean"))}
-    for name, auc in aucs.items():
-        yield f"Yet an AUC of {auc:.3f}{on([name])} tells the classes apart: weigh them."
-    yield f"So nothing is starred{on(names)}: the best row is marked."
-    yield from TO_TRY
+    if names:
+        yield f"So nothing is starred on {', '.join(names)}: the best row is marked."
+        yield from TO_TRY
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:
@@ -579,26 +513,20 @@ def _early(summary: Sequence[Row]) -> list[str]:
     return [*head, *(f"  {one} ({n}): {_REMEDIES[one]}" for one, n in counts.items() if n)]
 
 
-@dataclass(frozen=True)
-class _Detail:
-    """Columns and spreads that a table shows beside the scores."""
+class _Detail(NamedTuple):
+    """What a table shows beside the scores; runs that failed or wait always have a column."""
 
-    spread: bool = True  # the standard deviation of the numbers of active kernels
-    runs: bool = True  # how many runs failed
-    gaps: bool = True  # a blank between columns
-    beside: bool = True  # metrics other than the sweep's
-    intervals: bool = True  # of the sweep's metric,
-    all_intervals: bool = True  # and of the others
+    loose: bool  # The spread of active kernels, the column of failed runs, blanks between columns
+    others: bool  # Metrics other than the sweep's
+    intervals: bool  # Of the sweep's metric
+    all_intervals: bool  # And of the others
 
 
-def _details(summary: Sequence[Row]) -> Iterator[_Detail]:
-    """Yield levels of detail, the fullest first.  Failed or waiting runs always have a column."""
-    clean = not any(row["failed"] or row["waiting"] for row in summary)
-    levels = [(True, True, True), (False, True, True), (False, False, True), (False, False, False)]
-    yield _Detail()
-    for beside, intervals in ((True, True), (False, True), (False, False)):
-        for spread, runs, gaps in levels:
-            yield _Detail(spread, runs or not clean, gaps, beside, intervals, all_intervals=False)
+_DETAILS = [
+    _Detail(*map(bool, level))
+    for level in ((1, 1, 1, 1), (1, 1, 1, 0), (0, 1, 1, 0), (1, 0, 1, 0), (0, 0, 1, 0), (0,) * 4)
+]
+"""Levels of detail, the fullest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -608,7 +536,6 @@ class SummaryTable:
     summary: list[Row]
     shown: list[Row]  # its rows to show
     note: str = ""  # first line of the caption
-    counts: RunCounts | None = None  # of all runs, where rows are selected
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -618,7 +545,7 @@ class SummaryTable:
 
         parts: list[RenderableType] = []
         unbounded = options.update(max_width=ENDLESS)
-        for detail in _details(self.summary):
+        for detail in _DETAILS:
             parts = [
                 part
                 for task in dict.fromkeys(row["task"] for row in self.shown)
@@ -628,47 +555,26 @@ class SummaryTable:
             if max(widths) <= options.max_width:
                 break
         yield from parts
-        words = caption(self.summary, self.shown, runs=detail.runs, counts=self.counts)
+        words = caption(self.summary, self.shown)
         yield Text(f"{self.note}\n" * bool(self.note) + words, style="dim")
 
 
 def results_table(tree: xr.DataTree) -> SummaryTable:
     """Return the results of a sweep for a terminal, at selected settings if the sweep selects."""
     if not is_validated(tree):
-        return summary_table(summary(tree))
+        return summary_table(summary_rows(arrays_of(tree, INPUTS)))
     words = " or ".join(dict.fromkeys(metric_of(node).words for node in method_nodes(tree)))
-    return replace(
-        summary_table(selected_summary(tree)),
-        note=f"Settings of best validation {words} in each split, by mkldist.selected.",
-        counts=run_counts(tree),
-    )
+    note = f"Settings of best validation {words} in each split, by mkldist.selected."
+    rows: list[Row] = selected_summary(tree).to_dict("records")  # type: ignore[assignment]
+    return replace(summary_table(rows), note=note)
 
 
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
-    """Return the results in a sweep's output folder for a terminal, as :func:`results_table` does.
-
-    They are read without pandas and xarray unless the sweep selects settings; `held` is what the
-    folder holds, if that is known.
-    """
-    held = held or Snapshot.of(path)
-    arrays = recorded_arrays(held)
-    if arrays and all(one.metric.variable("validation") in one.values for one in arrays):
-        return results_table(held.tree(vectors=False))
-    return table_of(summary_rows(arrays))
+    """Return :func:`results_table` of an output folder; `held` is what that holds, if known."""
+    return results_table((held or Snapshot.of(path)).tree(vectors=False))
 
 
-def recorded_rows(path: Path, held: Snapshot | None = None) -> list[Row]:
-    """Return the rows of :func:`recorded_table`, for other programs."""
-    return recorded_table(path, held).summary
-
-
-def summary_table(summary: pd.DataFrame, *, row_limit: int = ROW_LIMIT) -> SummaryTable:
-    """Return a :func:`summary` for the ``print`` of a console of 80 columns or more."""
-    rows = [{str(name): value for name, value in row.items()} for row in summary.to_dict("records")]
-    return table_of(rows, row_limit=row_limit)
-
-
-def table_of(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
+def summary_table(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
     """Return the rows of a summary for a terminal; longer tables show each method at its best.
 
     That is the row of the smallest loss for each data set, bank and method, of those that lack the
@@ -688,6 +594,8 @@ def table_of(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
 
 def _tables_of(shown: list[Row], task: str, detail: _Detail) -> Iterator[RenderableType]:
     """Yield headings and the rows of each data set of one task, in columns of equal widths."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
     from rich.text import Text
 
     columns = _columns(shown, task, detail)
@@ -696,15 +604,34 @@ def _tables_of(shown: list[Row], task: str, detail: _Detail) -> Iterator[Rendera
         max(len(line) for text in (heading, *column) for line in text.split("\n"))
         for heading, column in zip(columns, zip(*cells, strict=True), strict=True)
     ]
+
     left = [is_left for _, is_left in columns.values()]
-    yield _table(list(columns), [], widths, left, detail)
+
+    def padded(text: str, width: int, is_left: bool) -> str:
+        return text.ljust(width) if is_left else text.rjust(width)
+
+    def table(*, headings: bool) -> Table:
+        found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=headings,
+                      padding=(0, int(detail.loose), 0, 0))  # fmt: skip
+        for heading, width, is_left in zip(columns, widths, left, strict=True):
+            lines = "\n".join(padded(x, width, is_left) for x in heading.split("\n"))
+            found.add_column(lines if headings else "", no_wrap=not is_left, overflow="fold",
+                             min_width=width, vertical="bottom" if headings else "top")  # fmt: skip
+        return found
+
+    yield table(headings=True)
     several = len({row["bank"] for row in shown}) > 1
     titles = [f"{r['dataset']} · {r['bank']}" if several else str(r["dataset"]) for r in shown]
     for title in dict.fromkeys(titles):
-        own = [(texts, bool(row["best"])) for texts, row, of in
-               zip(cells, shown, titles, strict=True) if of == title]  # fmt: skip
+        of_title = table(headings=False)
+        for texts, row, of in zip(cells, shown, titles, strict=True):
+            if of == title:
+                own = [Text(padded(*cell)) for cell in zip(texts, widths, left, strict=True)]
+                if row["failed"] or row["waiting"]:
+                    own[-1].stylize("bold red")
+                of_title.add_row(*own, style="green" if row["best"] else "")
         yield Text(title, style="bold")
-        yield _table(None, own, widths, left, detail)
+        yield of_title
         yield Text()
 
 
@@ -712,12 +639,9 @@ def _columns(
     shown: list[Row], task: str, detail: _Detail
 ) -> dict[str, tuple[Callable[[Row], str], bool]]:
     """Return what makes the cells of each column, by its heading, and whether it is of text."""
-    taken = {*_IDENTITY, "task", "metric", "constant_mean", "no_better", "lacking", "best", "edge",
-             "early", "sampled", *RunCounts._fields, *_PROXIMITIES,
-             *(f"early_{one}" for one in EARLY)}  # fmt: skip
-    measures = ("active", "seconds", *SCORES)
-    taken |= {f"{name}_{of}" for name in measures for of in ("mean", "sd", "low", "high")}
-    names = [str(name) for name in shown[0] if name not in taken]
+    keys = [*shown[0]]
+    names = keys[IDENTITY_COLUMNS : keys.index("task")]
+    some_runs = detail.loose or any(row["failed"] or row["waiting"] for row in shown)
     early = any(row["early"] for row in shown)
 
     def setting(row: Row) -> str:
@@ -726,7 +650,7 @@ def _columns(
         return " ".join(text if len(names) == 1 else f"{name}={text}" for name, text in texts)
 
     def active(row: Row) -> str:
-        spread = f" ± {row['active_sd']:.1f}" if detail.spread and row["active_sd"] >= 0.0 else ""
+        spread = f" ± {row['active_sd']:.1f}" if detail.loose and row["active_sd"] >= 0.0 else ""
         return f"{row['active_mean']:.1f}{spread}"
 
     def seconds(row: Row) -> str:
@@ -757,7 +681,7 @@ def _columns(
         "seconds": (dashed("seconds_mean", seconds), False),
         **{_PROXIMITIES[name][0].replace("\n", f"{pad}\n") + pad: (proximity(name), False)
            for name in left},
-        **({"failed\nruns": (runs, False)} if detail.runs else {}),
+        **({"failed\nruns": (runs, False)} if some_runs else {}),
     }  # fmt: skip
 
 
@@ -768,7 +692,7 @@ def _scores_of(
     metric = METRICS[rows[0]["metric"]]
     parts = [part for part in PARTS if _known(rows, f"{metric.variable(part)}_mean")] or ["test"]
     scored = next((part for part in parts if part != "validation"), "test")
-    others = [METRICS[name] for name in BESIDE[task] if detail.beside]
+    others = [METRICS[name] for name in BESIDE[task] if detail.others]
     found = [(metric, part, detail.intervals and part != "validation") for part in parts]
     found += [
         (other, scored, detail.all_intervals)
@@ -795,42 +719,3 @@ def _scores_of(
         first, blank, last = words.partition(" ")
         lines = f"{first}\n{last}" if blank and last != "%" else words
         yield lines + "  [95 %]" * interval, cell
-
-
-def _table(
-    headings: Sequence[str] | None,
-    rows: Sequence[tuple[list[str], bool]],
-    widths: Sequence[int],
-    left: Sequence[bool],
-    detail: _Detail,
-) -> Table:
-    """Return rows, or the headings alone, in columns of at least the given widths."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    def padded(text: str, index: int) -> str:
-        pad = str.ljust if left[index] else str.rjust
-        return "\n".join(pad(line, widths[index]) for line in text.split("\n"))
-
-    table = Table(
-        box=SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        show_header=headings is not None,
-        padding=(0, int(detail.gaps), 0, 0),
-    )
-    for index, heading in enumerate(headings or [""] * len(widths)):
-        table.add_column(
-            padded(heading, index),
-            justify="left" if left[index] else "right",
-            no_wrap=not left[index],
-            overflow="fold",
-            vertical="bottom" if headings else "top",
-        )
-    for cells, best in rows:
-        texts = [Text(padded(cell, index)) for index, cell in enumerate(cells)]
-        if detail.runs and not cells[-1].startswith("0/"):
-            texts[-1].stylize("bold red")
-        table.add_row(*texts, style="green" if best else "")
-    return table

@@ -213,7 +213,7 @@ def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
 
 def _outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
     """Return the outcome for ``--json``."""
-    from mkldist.analysis.summary import recorded_rows
+    from mkldist.analysis.summary import recorded_table
     from mkldist.results.schema import RunState
     from mkldist.results.status import sweep_status
 
@@ -227,7 +227,7 @@ def _outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
         "others": outcome.others,
         "figures": outcome.figures,
         "failed": sweep_status(outcome.path).failed if outcome.failed else [],
-        "summary": recorded_rows(outcome.path) if complete else [],
+        "summary": recorded_table(outcome.path).summary if complete else [],
     }
 
 
@@ -396,7 +396,7 @@ def _progress_line(status: SweepStatus) -> str:
 
 def _status_document(status: SweepStatus) -> dict[str, Any]:
     """Return the status for ``--json``."""
-    from mkldist.analysis.summary import recorded_rows
+    from mkldist.analysis.summary import recorded_table
 
     some = status.counts.get(RunState.COMPLETE, 0)
     return {
@@ -414,7 +414,7 @@ def _status_document(status: SweepStatus) -> dict[str, Any]:
         "failed": status.failed,
         "others": status.others,
         "damaged_records": status.n_damaged,
-        "summary": recorded_rows(status.path, status.held) if some else [],
+        "summary": recorded_table(status.path, status.held).summary if some else [],
     }
 
 

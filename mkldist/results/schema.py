@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.scores import part_scores
@@ -451,20 +451,10 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
 
 def task_of(node: xr.DataTree) -> Task:
     """Return the task of the data set of a method's node."""
-    return task_in(node.attrs)
-
-
-def task_in(attributes: Mapping[Any, Any]) -> Task:
-    """Return the task of a data set, from the attributes of a method's node."""
-    return "regression" if attributes.get("task") == "regression" else "classification"
+    return "regression" if node.attrs.get("task") == "regression" else "classification"
 
 
 def metric_of(node: xr.DataTree) -> Metric:
     """Return the metric by which the runs of a method's node are ranked."""
-    return metric_in(node.attrs)
-
-
-def metric_in(attributes: Mapping[Any, Any]) -> Metric:
-    """Return the metric by which runs are ranked, from the attributes of their node."""
-    name = attributes.get(METRIC)
-    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))
+    name = node.attrs.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(node.attrs.get("task", ""))

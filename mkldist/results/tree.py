@@ -200,10 +200,6 @@ class Snapshot:
         """Number of recorded runs without a place in the tree, which earlier calls asked for."""
         return len(self.runs.keys() - self.layout.run_ids)
 
-    def values(self, node: MethodNode) -> dict[str, Array]:
-        """Return what each run of a node has one of, and values of each class."""
-        return {name: array for name, (_, array) in _Columns(node, self.runs, ()).found.items()}
-
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
         """Return the tree; without vectors per run and traces, no arrays of records are read."""
         import xarray as xr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 from dataclasses import replace
 
@@ -14,12 +13,9 @@ from scipy import stats
 
 from mkldist.analysis.summary import (
     EDGES_SHOWN,
-    RunCounts,
     caption,
-    recorded_rows,
     recorded_table,
     results_table,
-    run_counts,
     selected_summary,
     summary,
     summary_table,
@@ -52,18 +48,6 @@ def records():
 @pytest.fixture(scope="module")
 def table(records, tmp_path_factory):
     return summary(tree_of(tmp_path_factory.mktemp("sweep"), records))
-
-
-def test_the_table_read_from_disk_is_that_of_the_tree(records, tmp_path):
-    tree = tree_of(tmp_path, records)
-    shown = []
-    for made in (recorded_table(tmp_path), results_table(tree)):
-        console = Console(width=120, file=io.StringIO())
-        console.print(made)
-        shown.append(console.file.getvalue())
-    assert shown[0] == shown[1]
-    rows = [line for line in shown[0].splitlines() if line.startswith(" level ")]
-    assert len(rows) == 2 * len(GRIDS["level"]["C"])
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):
@@ -107,7 +91,7 @@ def test_the_best_value_at_an_end_of_its_grid_is_named(tmp_path):
     for run in plan.runs:
         error = errors[run.params["C"]] if run.key != "silp" else 0.5 - (run.params["C"] == 10) / 5
         scores = {"test_error": error + 0.01 * (run.params.get("stop") == "b")}
-        records.append(dataclasses.replace(made_up_record(run), scores=scores))
+        records.append(replace(made_up_record(run), scores=scores))
     table = summary(tree_of(tmp_path, records, plan, grids))
     marked = table[table["edge"] != ""]
     assert marked[["method", "C", "stop", "edge"]].values.tolist() == [
@@ -116,34 +100,24 @@ def test_the_best_value_at_an_end_of_its_grid_is_named(tmp_path):
     assert table[table["best"]]["method"].tolist() == ["level", "uniform"]
 
 
-def test_equal_best_values_within_the_grid_are_not_at_its_end(tmp_path):
-    grids = {"level": {"C": [1.0, 10.0, 100.0]}}
+@pytest.mark.parametrize("errors", [{1.0: 0.3, 10.0: 0.2, 100.0: 0.2}, {1.0: 0.2, 10.0: 0.2}])
+def test_equal_best_values_are_at_no_end_of_their_grid(tmp_path, errors):
+    grids = {"level": {"C": [*errors]}}
     plan = made_up_plan(grids, n_splits=1)
     records = [
-        dataclasses.replace(made_up_record(run), scores={"test_error": float(run.params["C"] < 5)})
+        replace(made_up_record(run), scores={"test_error": errors[run.params["C"]]})
         for run in plan.runs
     ]
     assert (summary(tree_of(tmp_path, records, plan, grids))["edge"] == "").all()
 
 
-def test_a_flat_loss_is_at_no_end_of_its_grid(tmp_path):
-    grids = {"level": {"C": [1.0, 10.0]}}
-    plan = made_up_plan(grids, n_splits=1)
-    records = [
-        dataclasses.replace(made_up_record(r), scores={"test_error": 0.2}) for r in plan.runs
-    ]
-    assert (summary(tree_of(tmp_path, records, plan, grids))["edge"] == "").all()
-
-
-def test_one_split_has_no_deviation(tmp_path):
+def test_one_split_has_no_deviation_and_waiting_runs_no_numbers(tmp_path):
     plan = made_up_plan(n_splits=1)
     table = summary(tree_of(tmp_path, [made_up_record(run) for run in plan.runs], plan))
     assert table["test_error_sd"].isna().all()
     assert table["test_error_mean"].notna().all()
-
-
-def test_before_any_outcome_everything_waits(tmp_path):
-    table = summary(tree_of(tmp_path, []))
+    assert table["exact_gap_max"].isna().all()
+    table = summary(tree_of(tmp_path / "2", []))
     assert table["waiting"].sum() == len(PLAN.runs)
     assert table["test_error_mean"].isna().all()
     assert not table["best"].any()
@@ -153,7 +127,7 @@ def test_failed_runs_lend_no_numbers(tmp_path):
     grids = {"uniform": {}}
     plan = made_up_plan(grids, datasets=["d"], n_splits=2)
     good = made_up_record(plan.runs[0])
-    bad = dataclasses.replace(
+    bad = replace(
         RunRecord.failed(plan.runs[1], "late"), scores={"test_error": 1.0},
         times={"own_seconds": 1e9},
     )  # fmt: skip
@@ -171,10 +145,10 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
         record = made_up_record(run)
         if run.dataset == "values":
             rmse = 10.0 * run.params["C"] + run.split
-            record = dataclasses.replace(record, scores={"rmse": rmse, "mae": 1.0, "r2": 0.5})
+            record = replace(record, scores={"rmse": rmse, "mae": 1.0, "r2": 0.5})
         records.append(record)
     Journal(tmp_path / "records.journal").append(records)
-    facts = dataclasses.replace(made_up_facts(plan, grids), tasks={"values": "regression"})
+    facts = replace(made_up_facts(plan, grids), tasks={"values": "regression"})
     lay_out(tmp_path, plan, facts)
     tree = open_results(tmp_path)
     assert "rmse" not in tree["classes/uniform"].ds
@@ -192,7 +166,7 @@ def test_regression_is_summed_up_by_its_own_scores(tmp_path):
 
 def test_the_best_is_that_of_the_unlabelled_points_where_there_are_no_others(tmp_path):
     records = [
-        dataclasses.replace(
+        replace(
             made_up_record(run),
             scores={
                 "unlabelled_error": made_up_record(run).scores["test_error"],
@@ -213,27 +187,12 @@ def test_the_best_is_that_of_the_unlabelled_points_where_there_are_no_others(tmp
     assert wdbc["best"].all()
 
 
-def test_the_largest_exact_gap_of_runs_on_factors_is_told(tmp_path):
-    made = [
-        dataclasses.replace(made_up_record(run), extra={"exact_gap": 1e-3 * (run.split + 1)})
-        for run in PLAN.runs
-    ]
-    table = summary(tree_of(tmp_path, made))
-    np.testing.assert_allclose(table["exact_gap_max"], 3e-3)
-    assert (table["sampled"] == 0).all()
-
-
-def test_exact_gaps_by_a_sample_are_counted(tmp_path):
+def test_exact_gaps_of_runs_on_factors_and_those_by_a_sample_are_counted(tmp_path):
     both = [{"exact_gap": 1e-3}, {"exact_gap": 2e-3, "sampled_points": 100.0}]
-    made = [
-        dataclasses.replace(made_up_record(run), extra=both[run.split > 0]) for run in PLAN.runs
-    ]
+    made = [replace(made_up_record(run), extra=both[run.split > 0]) for run in PLAN.runs]
     table = summary(tree_of(tmp_path, made))
+    np.testing.assert_allclose(table["exact_gap_max"], 2e-3)
     assert (table["sampled"] == table["complete"] - 1).all()
-
-
-def test_other_runs_have_no_exact_gap(table):
-    assert table["exact_gap_max"].isna().all()
 
 
 def of_splits(
@@ -248,10 +207,10 @@ def of_splits(
     plan = made_up_plan(grids, n_splits=n_splits)
     selection = SelectionSpec(metric=metric, folds=3 if inner else 0)
     spec = plan.spec.model_copy(update={"selection": selection})
-    plan = dataclasses.replace(plan, spec=spec)
+    plan = replace(plan, spec=spec)
     name, validation = METRICS[metric].variable(), METRICS[metric].variable("validation")
     records = [
-        dataclasses.replace(
+        replace(
             made_up_record(run),
             scores={name: errors[run.key][run.split]}
             | ({validation: inner[run.key]} if inner else {}),
@@ -262,13 +221,10 @@ def of_splits(
     coordinates = {name: np.full(n_splits, number) for name, number in numbers.items()}
     coordinates |= {"n_new": np.array([54, 36, 26, 20, 14][:n_splits])}
     coordinates |= {"constant_score": np.array(constants)}
-    facts = dataclasses.replace(made_up_facts(plan, grids), splits={"heart": coordinates})
+    facts = replace(made_up_facts(plan, grids), splits={"heart": coordinates})
     Journal(tmp_path / "records.journal").append(records)
     lay_out(tmp_path, plan, facts)
-    rows = recorded_rows(tmp_path)
-    table = summary(open_results(tmp_path))
-    pd.testing.assert_frame_equal(table, pd.DataFrame(rows))
-    return table.set_index("method")
+    return summary(open_results(tmp_path)).set_index("method")
 
 
 def test_rows_that_beat_no_constant_are_marked_and_get_no_star(tmp_path):
@@ -434,30 +390,6 @@ def test_the_table_of_a_sweep_with_selection_says_so(folder, tree):
     assert "test part" not in text
 
 
-def test_runs_that_the_tree_does_not_hold_yet_count_once(plan, selected_records, tmp_path):
-    store = Journal(tmp_path / "records.journal")
-    lay_out(tmp_path, plan, made_up_facts(plan))
-    for record in selected_records[:5]:
-        store.append([record])
-    assert recorded_table(tmp_path).counts == (5, 0, len(plan.runs) - 5)
-
-
-def test_all_runs_are_counted_by_state_also_where_a_table_shows_the_selected(tmp_path):
-    made = made_up_plan(n_splits=3)
-    plan = replace(made, spec=made.spec.model_copy(update={"selection": SelectionSpec()}))
-    store = Journal(tmp_path / "records.journal")
-    for run in plan.runs[:4]:
-        record = made_up_record(run)
-        store.append([replace(record, scores=record.scores | {"validation_error": 0.1})])
-    store.append([RunRecord.failed(plan.runs[4], "no memory")])
-    lay_out(tmp_path, plan, made_up_facts(plan))
-    tree = open_results(tmp_path)
-    assert run_counts(tree) == (4, 1, len(plan.runs) - 5)
-    table = results_table(tree)
-    assert table.counts == run_counts(tree)
-    assert len(table.summary) < len(plan.runs)
-
-
 def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.DataFrame:
     draw = np.random.default_rng(0)
     rows = [
@@ -483,7 +415,9 @@ def made_up_summary(n_values: int = 3, *, banks=("xu2008",), second=None) -> pd.
 
 def shown(table: pd.DataFrame, width: int = 80, **options) -> list[str]:
     out = io.StringIO()
-    Console(file=out, width=width, color_system=None).print(summary_table(table, **options))
+    Console(file=out, width=width, color_system=None).print(
+        summary_table(table.to_dict("records"), **options)
+    )
     return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
@@ -516,9 +450,7 @@ def test_a_row_says_what_the_summary_says():
 
 def test_the_best_of_each_data_set_is_marked():
     table = made_up_summary()
-    marked = [
-        line.split()[:3] for line in shown(table) if " * " in line and "best mean" not in line
-    ]
+    marked = [line.split() for line in shown(table) if " * " in line and "best mean" not in line]
     best = table[table["best"]]
     assert [m[0] for m in marked] == best["method"].tolist()
     assert [float(m[2]) for m in marked] == [round(100 * e, 2) for e in best["test_error_mean"]]
@@ -569,7 +501,7 @@ def test_several_hyperparameters_are_named_and_banks_are_told_apart():
     lines = shown(table, 100)
     assert "breast_wisconsin · hao2012-polynomial" in lines
     assert any("C=0.01 lam=0.5" in line for line in lines)
-    assert any(line.startswith(" best_single  C=0.01   ") for line in lines)
+    assert any(line.split()[:2] == ["best_single", "C=0.01"] for line in lines)
 
 
 def test_methods_without_hyperparameters_need_no_column():
@@ -612,12 +544,6 @@ def test_words_of_settings_are_not_broken_in_a_table_of_80_columns():
     table.insert(4, "loss", ["squared", "epsilon"] * 3)
     lines = [line.split() for line in shown(table)]
     assert sum("loss=squared" in line or "loss=epsilon" in line for line in lines) == 6
-
-
-def test_a_long_table_of_regression_shows_the_least_rmse():
-    lines = shown(made_up_regression(), row_limit=3)
-    assert sum(line.startswith((" simplemkl", " best_single")) for line in lines) == 2
-    assert any("53.90 [50, 65.2] *" in line for line in lines)
 
 
 def test_runs_that_missed_their_tolerance_are_marked():
@@ -677,7 +603,6 @@ def test_exact_gaps_have_a_column_of_their_own():
     lines = shown(made_up_summary().assign(exact_gap_max=0.0042), width=100)
     assert any("exact gap" in line for line in lines[:4])
     assert any("4.2e-03" in line for line in lines)
-    assert not any("exact gap" in line for line in shown(made_up_summary(), width=100))
 
 
 def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
@@ -689,8 +614,8 @@ def row(method: str = "level", dataset: str = "wdbc", **given) -> dict:
     }  # fmt: skip
 
 
-def lines(*rows: dict, runs: bool = True, shown=None) -> list[str]:
-    return caption(rows, rows if shown is None else shown, runs=runs).splitlines()
+def lines(*rows: dict, shown=None) -> list[str]:
+    return caption(rows, rows if shown is None else shown).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -711,10 +636,37 @@ def test_the_star_says_by_what_it_was_given(given, loss, part):
     assert second.startswith(f"* is the best on the {part} part") == (part is not None)
 
 
-def test_rows_that_lack_splits_are_told():
-    said = "Rows that lack a split that others of their data set have are not marked."
-    assert said in lines(row(lacking=1, complete=4), row("silp"))
-    assert said not in lines(row(lacking=5, complete=0), row("silp"))
+WORSE = row("majority", test_error_mean=0.25, no_better=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([row(lacking=1, complete=4), row("silp")], "Rows that lack a split that others"),
+        ([row("lapmkl", gap_max=np.nan, stationarity_max=1e-3)], "Stationarity:"),
+        ([row(exact_gap_max=1e-3)], "Exact gap:"),
+        ([row(exact_gap_max=1e-3, sampled=1), row(exact_gap_max=2e-3, sampled=2)],
+         "A sample of the points tells the exact gaps of 3 runs"),
+        ([row(waiting=1)], "1 run without an outcome yet."),
+        ([WORSE], "~ no better than always answering the majority (error 25.00 %) on wdbc"),
+        ([WORSE], "So nothing is starred on wdbc"),
+        ([row(metric="auc", auc_mean=0.5, constant_mean=0.5, no_better=True)],
+         "~ no better than always answering the majority (AUC 0.500)"),
+        ([row(task="regression", rmse_mean=3.0, constant_mean=3.0, no_better=True)],
+         "~ no better than always answering the mean (RMSE 3.000)"),
+    ],
+)  # fmt: skip
+def test_a_caption_tells_what_rows_show_and_nothing_else(rows, words):
+    assert sum(line.startswith(words) for line in lines(*rows)) == 1
+    assert not any(line.startswith(words) for line in lines(row(test_error_mean=0.1, best=True)))
+
+
+def test_one_starred_row_is_enough():
+    assert not any("starred" in x for x in lines(WORSE, row(test_error_mean=0.1, best=True)))
+    assert any("class_weight" in line for line in lines(WORSE))
+
+
+def test_rows_that_lack_splits_stand_for_no_method_that_has_others():
     told = "A row that lacks splits stands for its method only if all of its rows do."
     assert told in lines(row(lacking=1), row(), shown=[row()])
     assert told not in lines(row(), row(), shown=[row()]) + lines(row(lacking=1), row())
@@ -728,77 +680,18 @@ def test_values_at_the_end_of_a_grid_are_gathered():
     )
     at = found.index("Best at the end of its grid, so a wider grid may do better:")
     assert found[at + 1 :] == ["  level C = 10 (wdbc, heart)"]
-    alone = lines(row(edge="C = 10", test_error_mean=0.1))
-    assert alone[-1] == "  level C = 10"
+    assert lines(row(edge="C = 10", test_error_mean=0.1))[-1] == "  level C = 10"
     many = lines(*(row(f"m{n}", edge="C = 1") for n in range(EDGES_SHOWN + 3)))
     assert many[-2:] == [f"  m{EDGES_SHOWN - 1} C = 1", "  3 more"]
-
-
-def test_a_stationarity_is_explained_where_a_row_has_one():
-    both = lines(row(), row("lapmkl", gap_max=np.nan, stationarity_max=1e-3))
-    assert sum(line.startswith("Largest gap:") for line in both) == 1
-    assert sum(line.startswith("Stationarity:") for line in both) == 1
-    alone = lines(row("lapmkl", gap_max=np.nan, stationarity_max=1e-3))
-    assert not any(line.startswith("Largest gap:") for line in alone)
-
-
-def test_an_exact_gap_is_explained_where_a_row_has_one():
-    assert any(line.startswith("Exact gap:") for line in lines(row(exact_gap_max=1e-3)))
-    assert not any(line.startswith("Exact gap:") for line in lines(row()))
-
-
-def test_exact_gaps_by_a_sample_are_called_statistical():
-    said = "A sample of the points tells the exact gaps of 3 runs, which are statistical."
-    assert said in lines(row(exact_gap_max=1e-3, sampled=1), row(exact_gap_max=2e-3, sampled=2))
-    assert not any("sample" in line for line in lines(row(exact_gap_max=1e-3)))
-
-
-def test_runs_that_ended_are_told_where_no_column_does():
-    rows = row(), row("silp")
-    assert "All 10 runs ended; none failed." in lines(*rows, runs=False)
-    assert not any("ended" in line for line in lines(*rows))
-    assert not any("ended" in line for line in lines(row(waiting=1), runs=False))
-
-
-def test_all_runs_are_counted_where_the_rows_are_of_selected_ones():
-    def told(*counts: int, runs: bool = False) -> str:
-        return caption([row()], [row()], runs=runs, counts=RunCounts(*counts))
-
-    said = "All 44 runs ended, 5 of them at selected settings; none failed."
-    assert said in told(44, 0, 0).splitlines()
-    assert "ended" not in told(44, 0, 0, runs=True) + told(42, 2, 0) + told(42, 0, 2)
-    assert "2 runs failed at settings that are not selected." in told(42, 2, 0, runs=True)
-    assert "2 runs without an outcome yet." in told(42, 0, 2)
 
 
 def test_what_did_not_end_well_is_told():
     first = row(early=2, early_max_iter=2, waiting=1)
     second = row(early=3, early_max_iter=1, early_stalled=1, early_memory_limit=1)
-    found = lines(first, second, runs=False, shown=[row()])
+    found = lines(first, second, shown=[row()])
     at = found.index("! 5 runs stopped before the tolerance:")
-    assert found[at + 1 : at + 4] == [
-        "  max_iter (3): raise max_iter",
-        "  stalled (1): rounding allows no further gain, or chi_2 ended it; raise tol",
-        "  memory_limit (1): no memory holds longer factors; raise memory or tol",
-    ]
-    assert "1 run without an outcome yet." in found
+    assert [line.split(":")[0] for line in found[at + 1 : at + 4]] == [
+        "  max_iter (3)", "  stalled (1)", "  memory_limit (1)",
+    ]  # fmt: skip
     assert "Each method where its mean test error is best, of 2 rows." in found
     assert all(len(line) <= 80 for line in found)
-
-
-def test_rows_that_beat_no_constant_are_told_with_what_to_try():
-    worse = row("majority", test_error_mean=0.25, no_better=True)
-    found = lines(worse, row(test_error_mean=0.1, best=True))
-    said = "~ no better than always answering the majority (error 25.00 %), by a one-sided test."
-    assert found.count(said) == 1
-    assert not any("starred" in line for line in found)
-    found = lines(worse, row(test_error_mean=0.25, no_better=True))
-    assert any(line.startswith("So nothing is starred") for line in found)
-    assert any("class_weight" in line for line in found)
-    assert not any("AUC" in line for line in found)
-    found = lines(row(test_error_mean=0.25, no_better=True, auc_mean=0.8, auc_low=0.7))
-    assert "Yet an AUC of 0.800 tells the classes apart: weigh them." in found
-    ranked = {"metric": "auc", "auc_mean": 0.5, "constant_mean": 0.5, "no_better": True}
-    assert any("(AUC 0.500)" in line for line in lines(row(**ranked)))
-    of_mean = {"task": "regression", "rmse_mean": 3.0, "constant_mean": 3.0, "no_better": True}
-    assert any("always answering the mean (RMSE 3.000)" in line for line in lines(row(**of_mean)))
