@@ -41,30 +41,18 @@ _CURVATURE_FLOOR = 1e-15  # of a cut's own
 def nearest_below(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats | None, Floats]:
-    """Return the projection of :func:`project_onto_level_set`, of sum one, and its multipliers.
-
-    The point is None when the level set was not reached.
-    """
-    point, multipliers, reached = project_onto_level_set(payoff, centre, level, slack, start)
-    total = float(point.sum())
-    return (point / total if reached and total > 0.0 else None), multipliers
-
-
-def project_onto_level_set(
-    payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
-) -> tuple[Floats, Floats, bool]:
     """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, payoff (J, M).
 
     The level is at least the model's minimum, `slack` the violation of an active cut that may
-    remain, and `start` (J,) are multipliers to start from.  Returns a point of the simplex, its
-    multipliers, and True if ``payoff point <= level + slack``.
+    remain, and `start` (J,) are multipliers to start from.  Returns the point, of sum one, and its
+    multipliers; the point is None where ``payoff point <= level + slack`` was not reached.
     """
     multipliers = start
     gradient, point = _dual(payoff, centre, level, multipliers)
     for _ in range(_NEWTON_LIMIT):
         held = gradient[multipliers > 0.0]  # equations; the other cuts are inequalities
         if max(gradient.max(), -held.min(initial=0.0)) <= slack:
-            return point, multipliers, True
+            break
         direction = _newton_direction(payoff, point, gradient, multipliers)
         slope = gradient @ direction
         if slope <= 0.0:
@@ -77,7 +65,8 @@ def project_onto_level_set(
                 break
             length *= 0.5
         multipliers, gradient, point = trial, trial_gradient, trial_point
-    return point, multipliers, bool(gradient.max() <= slack)
+    total = float(point.sum())
+    return (point / total if gradient.max() <= slack and total > 0.0 else None), multipliers
 
 
 def _dual(
@@ -260,9 +249,8 @@ class CuttingPlanes:
         The level is at least the model's minimum, and may be violated by `slack`; None where it was
         not reached.
         """
-        point, self._multipliers = nearest_below(
-            self.payoff, centre, level, slack, self._multipliers
-        )
+        start = self._multipliers
+        point, self._multipliers = nearest_below(self.payoff, centre, level, slack, start)
         return point
 
 
@@ -399,26 +387,18 @@ def _exchanged(
 ) -> tuple[Ints, Ints]:
     """Return the basis after a pivot: `row` enters or `leaving` leaves, against what blocks."""
     if row >= 0 and blocking_column >= 0:
-        return _with(active, row), _with(support, blocking_column)
+        return np.append(active, row), np.append(support, blocking_column)
+    if row < 0 and blocking_column < 0:
+        return (
+            np.concatenate((active[:blocking_row], active[blocking_row + 1 :])),
+            np.concatenate((support[:leaving], support[leaving + 1 :])),
+        )
+    active, support = active.copy(), support.copy()
     if row >= 0:
-        return _with(active, row, blocking_row), support
-    if blocking_column >= 0:
-        return active, _with(support, blocking_column, leaving)
-    return _without(active, blocking_row), _without(support, leaving)
-
-
-def _with(indices: Ints, value: int, position: int | None = None) -> Ints:
-    """Return `indices` with another one at `position`, or at the end."""
-    size = len(indices)
-    changed = np.empty(size + (position is None), indices.dtype)
-    changed[:size] = indices
-    changed[size if position is None else position] = value
-    return changed
-
-
-def _without(indices: Ints, position: int) -> Ints:
-    """Return `indices` without the one at `position`."""
-    return np.concatenate((indices[:position], indices[position + 1 :]))
+        active[blocking_row] = row
+    else:
+        support[leaving] = blocking_column
+    return active, support
 
 
 @compiled(python_first=True)
@@ -443,25 +423,10 @@ def _solve_basis(  # noqa: C901, PLR0912  (numba compiles a callee anew in its c
     digits.  One step of refinement keeps the residual so small that a column like one of the basis
     never seems to differ from it.
 
-    Parameters
-    ----------
-    payoff : (J, M) float64
-        The game.
-    active, support : (k,) intp
-        Rows and columns of the basis.
-    transposed : bool
-        True for the transpose.
-    row, leaving : int
-        Row that enters, or position of the column that leaves; -1 for none.
-    solutions : (q, n) float64
-        One solution or two, of k + 1 entries; overwritten.
-    matrices, columns, order
-        Scratch for at least k + 1 equations: (2, n, n), (2, n) float64 and (n,) intp.
-
-    Returns
-    -------
-    bool
-        False if the system is singular, or v of the first solution NaN.
+    `active` and `support` (k,) are the basis, `row` that which enters and `leaving` the position of
+    the column that leaves, or -1.  `solutions` (q, n) are one or two, of k + 1 entries, and
+    overwritten; scratch for at least k + 1 equations are `matrices` (2, n, n), `columns` (2, n) and
+    `order` (n,).  Returns False if the system is singular, or v of the first solution NaN.
     """
     scaled, factors, sizes, rest = matrices[0], matrices[1], columns[0], columns[1]
     k, n = len(active), len(active) + 1

@@ -35,16 +35,10 @@ def entropic_prox(
 
     `gamma` > 0 is one or (n,); `weights` (n,) are those of the points in the value, by default 1.
     """
-    points, gaps, slopes = np.empty((3, len(centres)))
-    gammas, weights = _of_each(gamma, weights, len(centres))
+    n, points, gaps, slopes = len(centres), *np.empty((3, len(centres)))
+    weights, gammas = np.ones(n) if weights is None else weights, np.full(n, gamma, dtype=float)
     value = _one_sided(centres, gammas, weights, points, gaps, slopes)
     return EntropicProx(points, gaps, slopes, value)
-
-
-def _of_each(gamma: float | Floats, weights: Floats | None, n: int) -> tuple[Floats, Floats]:
-    """Return gamma and the weight of each point, (n,)."""
-    gammas = np.broadcast_to(np.asarray(gamma, dtype=np.float64), n).copy()
-    return gammas, np.ones(n) if weights is None else weights
 
 
 def two_sided_entropic_prox(
@@ -54,8 +48,8 @@ def two_sided_entropic_prox(
 
     The points are ``a - b``, and the value holds the entropic and the linear term.
     """
-    points, gaps, slopes = np.empty((3, len(centres)))
-    gammas, weights = _of_each(gamma, weights, len(centres))
+    n, points, gaps, slopes = len(centres), *np.empty((3, len(centres)))
+    weights, gammas = np.ones(n) if weights is None else weights, np.full(n, gamma, dtype=float)
     value = _two_sided(centres, gammas, width, weights, points, gaps, slopes)
     return EntropicProx(points, gaps, slopes, value)
 

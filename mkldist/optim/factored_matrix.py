@@ -262,7 +262,9 @@ class FactoredMatrix(SymmetricOperator):
         """Return the operator on some points, in rows of the factors of its own."""
         return replace(
             self,
-            factors=[_rows(factor, points) for factor in self.factors],
+            factors=[
+                f[points] if isinstance(f, np.ndarray) else f.on(points) for f in self.factors
+            ],
             diagonals=self.diagonals[:, points],
             n_points=len(points),
             ridge=self.ridge[points] if isinstance(self.ridge, np.ndarray) else self.ridge,
@@ -352,25 +354,14 @@ def centred_inner(K: FactoredMatrix, L: FactoredMatrix) -> float:
     """
     total, n = 0.0, K.n_points
     ridges = [np.broadcast_to(one.ridge, n) for one in (K, L)]
-    for (one, ridge), of_other in zip(((K, ridges[1]), (L, ridges[0])), (L, None), strict=True):
-        for weight, factor in zip(one.weights, map(values_of, one.factors), strict=True):
+    for one, ridge, others in ((K, ridges[1], L.factors), (L, ridges[0], ())):
+        for weight, factor in zip(one.weights.tolist(), map(values_of, one.factors), strict=True):
             centred = factor - factor.mean(axis=0)
-            total += float(weight) * float(np.einsum("nr,nr,n->", centred, centred, ridge))
-            for other, thin in zip(*_parts(of_other), strict=True):
-                squares = K.products.squares(centred, values_of(thin))
-                total += float(weight * other) * float(squares.sum())
+            total += weight * float(np.einsum("nr,nr,n->", centred, centred, ridge))
+            for other, thin in zip(L.weights.tolist(), others, strict=False):
+                total += weight * other * float(K.products.squares(centred, values_of(thin)).sum())
     both = float(ridges[0] @ ridges[1]) * (1.0 - 2.0 / n)
     return total + both + float(ridges[0].sum() * ridges[1].sum()) / n**2
-
-
-def _parts(K: FactoredMatrix | None) -> tuple[Sequence[float], Sequence[Thin]]:
-    """Return the weights and factors of an operator; nothing of None."""
-    return ((), ()) if K is None else (K.weights.tolist(), K.factors)
-
-
-def _rows(factor: Thin, points: Ints) -> Thin:
-    """Return some rows of a factor, or who has them."""
-    return factor[points] if isinstance(factor, np.ndarray) else factor.on(points)
 
 
 def diagonal_of(K: Floats | SymmetricOperator) -> Floats:

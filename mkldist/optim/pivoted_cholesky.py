@@ -168,38 +168,17 @@ def pivoted_cholesky(
     kept: PieceCache | None = None,
     dtype: str = "float64",
 ) -> PivotedFactor:
-    """Factorise a matrix until little of its trace is left.
+    """Factorise a matrix until a share `tolerance` of its trace is left.
 
-    Memory is two factors of rank `rank`, one of them only as far as it is filled, beside the one
-    that was begun.
+    The factor has the least rank that leaves it, but at most `rank`, or less where rounding ends it
+    before.  Memory is two factors of rank `rank`, one of them only as far as it is filled, beside
+    the one that was begun.
 
-    Parameters
-    ----------
-    diagonal : (n,) float64
-        Diagonal of K, non-negative.
-    between : callable
-        Returns entries of K.  It is asked for some hundred columns at most at a time.
-    rank : int
-        Most columns of G.
-    tolerance : float
-        Share of the trace that may be left.
-    seed : sequence of int
-        Seed of the pivots.
-    begun : PivotedFactor, optional
-        Factor of the same matrix by the same seed, whose pivots are the first of the new one.  Its
-        whole pieces are taken; columns of a piece that was not whole are made again, and may differ
-        by rounding.
-    kept : PieceCache, optional
-        Pieces that were made before, of which the factor takes what it needs.  Pieces that are
-        missing are made whole, and put there.
-    dtype : {"float64", "float32"}
-        Precision to which columns are rounded.
-
-    Returns
-    -------
-    PivotedFactor
-        Of the least rank that leaves `tolerance`; of rank `rank` where this is less, or of less
-        where rounding ends it before.
+    `diagonal` (n,) is that of K; `between` is asked for some hundred columns at most at a time.
+    `begun` is a factor of the same matrix by the same seed, whose pivots are the first of the new
+    one.  Its whole pieces are taken; columns of a piece that was not whole are made again, and may
+    differ by rounding.  Pieces that `kept` does not have are made whole, and put there.  Columns
+    are rounded to `dtype`.
     """
     n = len(diagonal)
     at_least = 0 if begun is None else begun.rank
@@ -211,11 +190,14 @@ def pivoted_cholesky(
         start = index * PIECE
         if start >= rank or (start > at_least and elimination.share_left <= tolerance):
             break
-        piece = _begun_piece(begun, start)
-        if piece is None and kept is not None:
+        piece = None
+        if begun is not None and begun.rank >= start + PIECE:
+            made = slice(start, start + PIECE)
+            piece = Piece(begun.values[:, made].T, begun.pivots[made])
+        elif kept is not None:
             piece = kept.get(index)
         if piece is not None and elimination.leads_to(piece):
-            elimination.take(piece)
+            elimination.add(piece.columns, piece.pivots)
         else:
             rng = np.random.default_rng([*seed, index])
             piece = elimination.eliminate(min(PIECE, room - start), enough, rng)
@@ -224,14 +206,6 @@ def pivoted_cholesky(
         if len(piece.pivots) < PIECE:
             break
     return elimination.factor(at_least, rank, tolerance)
-
-
-def _begun_piece(begun: PivotedFactor | None, start: int) -> Piece | None:
-    """Return the piece that begins with a column, if a factor has all of it."""
-    stop = start + PIECE
-    if begun is None or begun.rank < stop:
-        return None
-    return Piece(begun.values[:, start:stop].T, begun.pivots[start:stop])
 
 
 class _Elimination:
@@ -265,10 +239,6 @@ class _Elimination:
         """
         return not piece.columns[:, self._pivots[: self._r]].any()
 
-    def take(self, piece: Piece) -> None:
-        """Take columns that are known."""
-        self._add(piece.columns, piece.pivots)
-
     def eliminate(self, most: int, tolerance: float, rng: np.random.Generator) -> Piece:
         """Draw and eliminate pivots until there are `most`, or little or rounding is left."""
         first, n, rows = self._r, len(self._left), self._rows
@@ -287,7 +257,7 @@ class _Elimination:
             columns = scipy.linalg.solve_triangular(triangle, part, lower=True)
             columns[:, self._pivots[:r]] = 0.0  # nothing is left there: not even rounding
             columns[:, new] = triangle.T
-            self._add(columns.astype(self._dtype, copy=False), new)
+            self.add(columns.astype(self._dtype, copy=False), new)
         made = slice(first, self._r)
         return Piece(rows[made].astype(self._dtype, copy=False), self._pivots[made].copy())
 
@@ -301,7 +271,7 @@ class _Elimination:
         share = max(float(shares[r - 1]), 0.0) if r else float(self._total > 0.0)
         return PivotedFactor(np.ascontiguousarray(self._rows[:r].T), self._pivots[:r].copy(), share)
 
-    def _add(self, columns: npt.NDArray[np.floating], pivots: Ints) -> None:
+    def add(self, columns: npt.NDArray[np.floating], pivots: Ints) -> None:
         """Take the next columns, and what they eliminate from the diagonal."""
         stop = self._r + len(pivots)
         rows = self._rows[self._r : stop]

@@ -29,7 +29,7 @@ from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.optim.box_qp import LARGEST
 from mkldist.planning.model import BankFacts, BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
-from mkldist.solvers.base import Method, ProblemFacts, all_of, most_points
+from mkldist.solvers.base import Method, ProblemFacts, most_points
 from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
 from mkldist.spec.banks import FACTORS
@@ -361,10 +361,10 @@ def _advice(plan: Plan, threads: int) -> str:
     cannot = [key for key, refusal in refusals.items() if refusal is not None]
     if not cannot:
         return f'Set backend = "{FACTORS}", which needs no matrix of all points'
-    need = f"{all_of(cannot)} need{'s' if len(cannot) == 1 else ''} whole Gram matrices"
+    need = f"{', '.join(cannot)} need{'s' if len(cannot) == 1 else ''} whole Gram matrices"
     if not can:
         return f"Use fewer points: {need}"
     return (
-        f'Give {all_of(can)} a bank with backend = "{FACTORS}", which needs no matrix of all '
+        f'Give {", ".join(can)} a bank with backend = "{FACTORS}", which needs no matrix of all '
         f"points; {need}, for fewer points"
     )

@@ -47,7 +47,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.bank.requests import Request
-from mkldist.core.arrays import LABELS, LEARNT, Floating, Floats, Ints, Target
+from mkldist.core.arrays import LABELS, LEARNT, Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.errors import GramError
@@ -122,47 +122,6 @@ class Renewal:
     by_points: bool = False
 
 
-DEFAULT_PASSES = 40
-
-
-def default_passes(n_kernels: int) -> int:
-    """Return the number of passes that a plan assumes, whatever the number of kernels."""
-    return DEFAULT_PASSES
-
-
-def default_memory(size: ProblemSize, params: SolverParams) -> SolverMemory:
-    """Return the memory of a solver that holds a few matrices, and of kernels only weights."""
-    return size.memory()
-
-
-def values_on_grams(
-    grams: Floating,
-    kernel_weights: Floats,
-    coefficients: Floats,
-    kernel_coefficients: Floats | None,
-    bias: float | Floats,
-) -> Floats:
-    """Return ``sum_m kernel_weights[m] K_m coefficients + bias``, (n_test,) or (n_test, k).
-
-    `grams` (M, n_test, n) are kernel values between test and training points; a GramError tells of
-    another shape.  `kernel_coefficients` (S, n) or (S, n, k) are those of each kernel of non-zero
-    weight, where they differ.
-    """
-    expected = (len(kernel_weights), len(coefficients))
-    if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
-        raise GramError(
-            "grams_test",
-            f"shape {grams.shape}",
-            f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
-            "Give the points bank.on(X) of a bank that was solved",
-        )
-    decision = np.full((grams.shape[1], *np.shape(bias)), bias, dtype=np.float64)
-    for s, m in enumerate(np.flatnonzero(kernel_weights)):
-        own = coefficients if kernel_coefficients is None else kernel_coefficients[s]
-        decision += kernel_weights[m] * (grams[m] @ own)
-    return decision
-
-
 Result = TypeVar("Result")
 Requesting = Generator[Request, Any, Result]
 """What yields requests, receives their answers, and returns a result."""
@@ -229,16 +188,8 @@ def reason_to_stop(
 ) -> StopReason | None:
     """Return the reason to stop after an iteration; None if the solver is to continue.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem, with the solver's clock.
-    params : SolverParams
-        Tolerance and time limit.
-    gap : float
-        Relative gap, which the solver compares with the tolerance.
-    stalled : bool
-        True if further iterations cannot improve the solution.
+    `gap` is the relative gap to compare with the tolerance; the solver has `stalled` if further
+    iterations cannot improve the solution.
     """
     if gap <= params.tol:
         return StopReason.CONVERGED
@@ -429,9 +380,19 @@ class Solution:
         if isinstance(grams_test, NewPoints):
             coefficients = self.coefficients if own is None else own
             return grams_test.decision_values(self.kernel_weights, coefficients, self.bias)
-        return values_on_grams(
-            np.asarray(grams_test), self.kernel_weights, self.coefficients, own, self.bias
-        )
+        grams, d = np.asarray(grams_test), self.kernel_weights
+        expected = (len(d), len(self.coefficients))
+        if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != expected:
+            raise GramError(
+                "grams_test",
+                f"shape {grams.shape}",
+                f"(M, n_test, n) = ({expected[0]}, n_test, {expected[1]})",
+                "Give the points bank.on(X) of a bank that was solved",
+            )
+        decision = np.full((grams.shape[1], *np.shape(self.bias)), self.bias, dtype=np.float64)
+        for s, m in enumerate(np.flatnonzero(d)):
+            decision += d[m] * (grams[m] @ (self.coefficients if own is None else own[s]))
+        return decision
 
 
 @dataclass(frozen=True)
@@ -481,8 +442,8 @@ class Method:
     joint_classes: bool = False
     weighs_points: bool = False
     takes_groups: bool = False
-    typical_passes: Callable[[int], int] = default_passes
-    memory: Callable[[ProblemSize, Any], SolverMemory] = default_memory
+    typical_passes: Callable[[int], int] = lambda n_kernels: 40
+    memory: Callable[[ProblemSize, Any], SolverMemory] = lambda size, params: size.memory()
     exact_bound: ExactBound | None = None
     exact_objective: ExactObjective | None = None
     hinge_machines: bool = False
@@ -493,31 +454,34 @@ class Method:
     ) -> Refusal | None:
         """Return the reason why this method cannot solve a problem; None if it can.
 
-        Parameters
-        ----------
-        problem : ProblemFacts
-            Facts of the problem; those left out refuse nothing.
-        target : Target, optional
-            Labels that the method learns with its settings, ``params.target``.
-        folds : int
-            Folds that its settings choose, ``params.chosen_folds``.
+        `target` are the labels that it learns with its settings, ``params.target``, and `folds`
+        those that they choose, ``params.chosen_folds``.
         """
+        targets, smallest = problem.targets, problem.smallest_class
         if problem.laplacian is False and self.needs_laplacian:
-            return NEEDS_GRAPH
+            return Refusal(Part.LAPLACIAN, "needs a graph", "a graph Laplacian of the points")
         if problem.laplacian and not self.needs_laplacian:
-            return USES_NO_GRAPH
+            return Refusal(Part.LAPLACIAN, "uses no graph", "none", "a method on graphs")
         if problem.shared_weights and not self.joint_classes:
             return LEARNS_CLASSES_APART
         if problem.weighted and not self.weighs_points:
-            return WEIGHS_POINTS_ALIKE
+            reason, others = "gives every point the same weight", "a method that weighs losses"
+            return Refusal(Part.WEIGHTS, reason, "no weights of points", others)
         if problem.grouped and not self.takes_groups:
-            return USES_NO_GROUPS
-        if refusal := unfit_factors(problem, self.exact_bound is not None, self.hinge_machines):
-            return refusal
-        if not (target is None or problem.targets is None or target in problem.targets):
-            return refused_labels(target, problem.targets)
-        if problem.smallest_class is not None and folds > problem.smallest_class:
-            return too_many_folds(folds, problem.smallest_class)
+            reason, others = "takes each kernel by itself", "a method over groups of kernels"
+            return Refusal(Part.GROUPS, reason, "none", others)
+        if problem.factors and self.exact_bound is None:
+            reason, others = "needs whole Gram matrices", "a method on factors"
+            return Refusal(Part.FACTORS, reason, "another backend", others)
+        if problem.rounded and not self.hinge_machines:
+            reason = "takes its bounds from factors below their kernels, as rounded ones may not be"
+            return Refusal(Part.ROUNDED, reason, 'dtype = "float64"', "a method on rounded factors")
+        if not (target is None or targets is None or target in targets):
+            others = f"a method that learns {one_of([LEARNT[t] for t in Target if t in targets])}"
+            return Refusal(Part.LABELS, f"learns {LEARNT[target]}", LABELS[target], others)
+        if smallest is not None and folds > smallest:
+            expected = f"at most {smallest}, the points of a class"
+            return Refusal(Part.FOLDS, f"is to make {folds} folds", expected)
         return None
 
     def along_path(self, points: Iterable[Params]) -> list[Params]:
@@ -558,33 +522,24 @@ MOST_POINTS = 10**8
 
 def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: int) -> int:
     """Return the most points on which memory holds what a solver of a method needs."""
-
-    def needed(n: int) -> int:
-        return method.memory(ProblemSize(n, n_kernels, n), params).needed
-
-    return bisect_right(range(1, MOST_POINTS), n_bytes, key=needed)
+    return bisect_right(
+        range(1, MOST_POINTS),
+        n_bytes,
+        key=lambda n: method.memory(ProblemSize(n, n_kernels, n), params).needed,
+    )
 
 
 def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
     """Return the kinds of labels that a method learns, each with the values of ``loss`` for it.
 
     The values are an empty list where there is nothing to choose.
-
-    Examples
-    --------
-    >>> from mkldist.methods.level import METHOD
-    >>> losses_by_target(METHOD.params)
-    {<Target.CLASSES: 'classes'>: []}
     """
     default = params.model_construct()
-    field = params.model_fields.get("loss")
-    losses = [] if field is None else choices(field.annotation)
-    if not losses:
+    if "loss" not in params.model_fields:
         return {default.target: []}
     found: dict[Target, list[str]] = {}
-    for loss in losses:
-        target = default.model_copy(update={"loss": loss}).target
-        found.setdefault(target, []).append(loss)
+    for loss in choices(params.model_fields["loss"].annotation):
+        found.setdefault(default.model_copy(update={"loss": loss}).target, []).append(loss)
     return found
 
 
@@ -631,93 +586,23 @@ class ProblemFacts:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Reason why a method cannot solve a problem."""
+    """Reason why a method cannot solve a problem, found before anything is solved."""
 
     part: Part  # part of the problem that does not fit
-    reason: str  # clause whose subject is the method, e.g. ``"needs a graph"``
-    # Words for the part that the method takes, e.g. ``"a graph Laplacian of the points"``
-    expected: str
-    # Words for the methods that take the problem, e.g. ``"a method on graphs"``; empty where no
-    # list of them would help
-    others: str = ""
+    reason: str  # clause whose subject is the method, e.g. "needs a graph"
+    expected: str  # what the method takes, e.g. "a graph Laplacian of the points"
+    others: str = ""  # the methods that take the problem; empty where no list of them would help
 
 
-NEEDS_GRAPH = Refusal(Part.LAPLACIAN, "needs a graph", "a graph Laplacian of the points")
-USES_NO_GRAPH = Refusal(Part.LAPLACIAN, "uses no graph", "none", "a method on graphs")
 LEARNS_CLASSES_APART = Refusal(
     Part.CLASSES,
     "finds kernel weights for one class at a time",
     "one column of labels",
     "a method whose classes can share kernel weights",
 )
-WEIGHS_POINTS_ALIKE = Refusal(
-    Part.WEIGHTS,
-    "gives every point the same weight",
-    "no weights of points",
-    "a method that multiplies losses by them",
-)
-USES_NO_GROUPS = Refusal(
-    Part.GROUPS, "takes each kernel by itself", "none", "a method over groups of kernels"
-)
-NEEDS_MATRICES = Refusal(
-    Part.FACTORS, "needs whole Gram matrices", "another backend", "a method on factors"
-)
-NEEDS_FACTORS_BELOW = Refusal(
-    Part.ROUNDED,
-    "takes its bounds from factors that lie below their kernels, as rounded ones may not",
-    'dtype = "float64"',
-    "a method on rounded factors",
-)
-
-
-def unfit_factors(problem: ProblemFacts, has_bound: bool, hinge_machines: bool) -> Refusal | None:
-    """Return the refusal of factors, or of rounded ones; None if the bank has none of these.
-
-    A method `has_bound` if it bounds the optimum with the kernels from a solution on factors; of
-    `hinge_machines` the value with the kernels is computed where factors do not lie below them.
-    """
-    if problem.factors and not has_bound:
-        return NEEDS_MATRICES
-    return NEEDS_FACTORS_BELOW if problem.rounded and not hinge_machines else None
-
-
-def too_many_folds(folds: int, smallest_class: int) -> Refusal:
-    """Return the refusal of a class that has fewer points than a method is to make folds."""
-    return Refusal(
-        Part.FOLDS, f"is to make {folds} folds", f"at most {smallest_class}, the points of a class"
-    )
-
-
-def refused_labels(target: Target, targets: Collection[Target]) -> Refusal:
-    """Return the refusal of labels that fit `targets` by a method that learns another `target`."""
-    able = one_of([LEARNT[other] for other in Target if other in targets])
-    return Refusal(
-        Part.LABELS, f"learns {LEARNT[target]}", LABELS[target], f"a method that learns {able}"
-    )
 
 
 def one_of(words: Sequence[str]) -> str:
-    """Return words as a choice.
-
-    Examples
-    --------
-    >>> one_of(["level", "silp", "uniform"])
-    'level, silp or uniform'
-    """
-    return _joined(words or ["none is registered"], "or")
-
-
-def all_of(words: Sequence[str]) -> str:
-    """Return words, at least one, as a list.
-
-    Examples
-    --------
-    >>> all_of(["level", "silp", "uniform"])
-    'level, silp and uniform'
-    """
-    return _joined(words, "and")
-
-
-def _joined(words: Sequence[str], conjunction: str) -> str:
-    *first, last = words
-    return f"{', '.join(first)} {conjunction} {last}" if first else last
+    """Return words as a choice: level, silp or uniform."""
+    *first, last = words or ["none is registered"]
+    return f"{', '.join(first)} or {last}" if first else last

@@ -51,7 +51,7 @@ from mkldist.bank.view import answer_views
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.optim.accuracy import LAST_PLACES, form_rounding
 from mkldist.solvers.base import Method, Problem, Solution
-from mkldist.solvers.svm import EPS, best_bias, hinge_terms
+from mkldist.solvers.svm import EPS, best_bias
 
 
 def with_kernels(
@@ -61,20 +61,15 @@ def with_kernels(
 
     C is the bound of the dual variables; the machine is of one class or of several.
     """
-    d, v = solution.kernel_weights, solution.coefficients
-    f = kernels.expansion(d, v.reshape(len(v), -1)).reshape(v.shape)
-    reach = np.sqrt(np.maximum((d * kernels.scale) @ _diagonals(kernels), 0.0))
-    weights, equal = np.broadcast_to(problem.bound(C), len(v)).copy(), problem.weights is None
-    columns = [one.reshape(len(v), -1).T for one in (v, f, problem.y)]
-    biases: list[float] = []
-    value = 0.0
-    for beta, values, y in zip(*map(np.ascontiguousarray, columns), strict=True):
-        biases.append(best_bias(values, y, None if equal else weights))
-        sums = hinge_terms(beta, values, y, weights, biases[-1], reach)
-        rounding = form_rounding(sums.norm, sums.energy, len(beta))
-        value += 0.5 * (sums.norm + rounding) + sums.loss + sums.loss_rounding
-    bias: float | Floats = biases[0] if v.ndim == 1 else np.array(biases)
-    return replace(solution, objective=value, bias=bias, training_values=f + bias)
+    d, shape = solution.kernel_weights, problem.y.shape
+    y, v = (one.reshape(len(one), -1) for one in (problem.y, solution.coefficients))
+    f = kernels.expansion(d, v)
+    squared = np.maximum((d * kernels.scale) @ _diagonals(kernels), 0.0)
+    of_norms = np.einsum("nk,nk->k", v, f), squared @ v**2, np.sqrt(squared)
+    value, biases = _value(problem, C, y, f, of_norms)
+    bias = float(biases[0]) if problem.y.ndim == 1 else biases
+    values = (f + biases).reshape(shape)
+    return replace(solution, objective=value, bias=bias, training_values=values)
 
 
 def with_expansions(

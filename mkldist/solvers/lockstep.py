@@ -8,6 +8,7 @@ many vectors at once become one product of matrices.
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import astuple, dataclass, replace
@@ -19,7 +20,7 @@ from mkldist.bank.bank import Bank
 from mkldist.bank.passes import check
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.bank.view import BankView, answer_views
-from mkldist.core.arrays import Bools, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.progress import working_cpu_time, working_time
 
@@ -70,58 +71,38 @@ RADIUS_COST = 100.0  # quadratic forms that take about as long as the ball of th
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A solver and its view of the bank.
+    """A solver and its view of the bank."""
 
-    Parameters
-    ----------
-    key : str
-        Name under which the driver reports the outcome.
-    view : BankView
-        The bank's points and normalisation that the solver sees.
-    problem : Problem
-        The problem, whose clock the driver keeps.
-    steps : generator
-        The solver, not started.
-    after : callable, optional
-        Takes the solution and returns a generator of further requests, for instance for values of
-        the decision function.  These go to the bank itself and share its passes; neither their
-        time nor their bytes are charged to the solver.
-    """
-
-    key: str
-    view: BankView
-    problem: Problem
-    steps: Steps
+    key: str  # name under which the driver reports the outcome
+    view: BankView  # the bank's points and normalisation that the solver sees
+    problem: Problem  # the problem, whose clock the driver keeps
+    steps: Steps  # the solver, not started
+    # Takes the solution and returns further requests, for instance for decision values.  These go
+    # to the bank itself and share its passes; neither their time nor their bytes are charged
     after: Callable[[Solution], Generator[Request, Any, None]] | None = None
 
 
 @dataclass(frozen=True)
 class JobTimes:
-    """Times and requests of one job."""
+    """Times and requests of one job, and its shares of passes in proportion to its requests."""
 
     # Time from the job's start to its end, including work for other jobs.  A job starts with the
     # drive, or when it takes another job's place
-    wall_seconds: float
-    own_seconds: float  # wall and processor time of the solver's own code
-    cpu_seconds: float
-    pass_seconds: float  # the job's share of the passes, in proportion to its requests in each
-    rounds: int  # requests
-    bytes_read: float  # the job's share of the bytes read from the bank
-    # The job's share of the processor time of the passes, that of the bank's threads included
+    wall_seconds: float = 0.0
+    own_seconds: float = 0.0  # wall and processor time of the solver's own code
+    cpu_seconds: float = 0.0
+    rounds: int = 0  # requests
+    # Shares of the passes: of their time, the processor time with that of the bank's threads, the
+    # bytes read from the bank, those read or computed, and those to and from shards of the bank
+    pass_seconds: float = 0.0
     pass_cpu_seconds: float = 0.0
-    # The job's share of the bytes of entries that the passes read or computed
+    bytes_read: float = 0.0
     pass_bytes: float = 0.0
-    # The job's share of the bytes that went to and from the shards of the bank
     bytes_moved: float = 0.0
 
     def __add__(self, other: JobTimes) -> JobTimes:
         """Return the times and requests of two jobs, one after the other."""
-        return JobTimes(
-            *(own + more for own, more in zip(astuple(self), astuple(other), strict=True))
-        )
-
-
-NO_TIMES = JobTimes(0.0, 0.0, 0.0, 0.0, 0, 0.0)
+        return JobTimes(*map(operator.add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,48 +110,21 @@ class SolvedJob:
     """Solution of a job, and its times."""
 
     solution: Solution
-    times: JobTimes  # its times; of a solution on factors those of all rounds
+    times: JobTimes  # of a solution on factors those of all rounds
     # What ended the growth of factors before the exact gap reached the tolerance: ``"rank"``,
     # ``"memory"``, ``"rounding"`` or ``"time_limit"``; empty if nothing did
     limit: str = ""
-
-
-@dataclass(slots=True)
-class _PassCost:
-    """Cost of passes: wall and processor time, and bytes read, read or computed, and moved."""
-
-    seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    bytes_read: float = 0.0
-    value_bytes: float = 0.0
-    bytes_moved: float = 0.0
-
-    def add(self, cost: _PassCost, share: float) -> None:
-        """Add a share of the cost of a pass."""
-        self.seconds += share * cost.seconds
-        self.cpu_seconds += share * cost.cpu_seconds
-        self.bytes_read += share * cost.bytes_read
-        self.value_bytes += share * cost.value_bytes
-        self.bytes_moved += share * cost.bytes_moved
 
 
 OnDone = Callable[[str, Solution | Exception, JobTimes], Job | None]
 
 
 def drive(bank: Bank, jobs: Iterable[Job], on_done: OnDone) -> None:
-    """Run all jobs to their ends.
+    """Run all jobs on one bank to their ends.
 
-    Parameters
-    ----------
-    bank : Bank
-        The bank of all the jobs' views.
-    jobs : iterable of Job
-        Solvers that have not started.
-    on_done : callable
-        Called as ``on_done(key, outcome, times)`` when a job, with the requests after it, has
-        ended.  The outcome is the solution, or the exception that was raised; a job that fails
-        does not affect the others.  If the call returns a job, this one takes the place of the
-        ended one.
+    ``on_done(key, outcome, times)`` is called when a job, with the requests after it, has ended.
+    The outcome is the solution, or the exception that was raised; a job that fails does not affect
+    the others.  If the call returns a job, this one takes the place of the ended one.
     """
     start = time.perf_counter()
     live = [_Runner(job, start, on_done) for job in jobs]
@@ -220,7 +174,7 @@ class _Runner:
         self._steps: Generator[Request, Any, Any] = job.steps
         self._solution: Solution | None = None  # set while the requests after the solver run
         self._count = RequestCount(job.view.n_kernels)
-        self._passes = _PassCost()
+        self._passes = np.zeros(5)  # shares of passes, as in JobTimes
         self._start = start
         self._own = self._cpu = 0.0
         self._rounds = 0
@@ -244,11 +198,11 @@ class _Runner:
                 self._begin(following, time.perf_counter())
                 self.advance(None)
 
-    def charge(self, cost: _PassCost, share: float) -> None:
+    def charge(self, cost: Floats) -> None:
         """Charge the solver with its share of a pass; requests after the solver are free."""
         if self._solution is None:
-            self._passes.add(cost, share)
-            self._job.problem.clock.charge(share * cost.seconds)
+            self._passes += cost
+            self._job.problem.clock.charge(float(cost[0]))
 
     def _advance_solver(self, reply: Any) -> Solution | Exception | None:
         """Run the solver by its clock; return its outcome, or None if it has a request."""
@@ -260,7 +214,11 @@ class _Runner:
             clock.passes = self._count.passes
             self._rounds += 1
         except StopIteration as end:
-            outcome = self._counted(end.value)
+            if isinstance(end.value, Solution):
+                outcome = self._count.of(end.value)
+            else:
+                found = type(end.value).__name__
+                outcome = TypeError(f"the solver ended with {found} instead of a Solution")
         except Exception as error:  # a failed run is a result: it is recorded, the others go on
             outcome = error
         self._own += clock.pause()
@@ -279,37 +237,22 @@ class _Runner:
 
     def _send(self, reply: Any) -> Request:
         """Send a reply to the running generator; check, take and return its next request."""
-        request = _as_request(self._steps.send(reply))
+        request = self._steps.send(reply)
+        if not isinstance(request, Request):
+            raise TypeError(f"the solver asked with {type(request).__name__} instead of a request")
         check(self.view.n_points, self.view.n_kernels, request)
         self.request, self.needs_pass = request, self.view.needs_pass(request)
         return request
 
-    def _counted(self, outcome: Any) -> Solution | TypeError:
-        """Return what a solver returned with its requests counted, or an error if no solution."""
-        if isinstance(outcome, Solution):
-            return self._count.of(outcome)
-        return TypeError(f"the solver ended with {type(outcome).__name__} instead of a Solution")
-
     def _times(self) -> JobTimes:
         """Return the times of the job so far."""
         return JobTimes(
-            wall_seconds=time.perf_counter() - self._start,
-            own_seconds=self._own,
-            cpu_seconds=self._cpu,
-            pass_seconds=self._passes.seconds,
-            rounds=self._rounds,
-            bytes_read=self._passes.bytes_read,
-            pass_cpu_seconds=self._passes.cpu_seconds,
-            pass_bytes=self._passes.value_bytes,
-            bytes_moved=self._passes.bytes_moved,
+            time.perf_counter() - self._start,
+            self._own,
+            self._cpu,
+            self._rounds,
+            *self._passes.tolist(),
         )
-
-
-def _as_request(request: Any) -> Request:
-    """Return the request that a solver yielded, or raise an error for anything else."""
-    if not isinstance(request, Request):
-        raise TypeError(f"the solver asked with {type(request).__name__} instead of a request")
-    return request
 
 
 def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
@@ -319,19 +262,16 @@ def _answer(bank: Bank, runners: Sequence[_Runner]) -> None:
     views = [runner.view for runner in runners]
     replies = answer_views(list(zip(views, requests, strict=True)))
     spent = bank.counter - before
-    cost_of_all = _PassCost(
-        working_time() - worked,
-        working_cpu_time() - cpu + spent.threads_cpu_seconds,
-        spent.bytes_read,
-        spent.value_bytes,
-        spent.bytes_moved,
-    )
+    seconds = working_time() - worked
+    cpu_seconds = working_cpu_time() - cpu + spent.threads_cpu_seconds
+    moved = spent.bytes_read, spent.value_bytes, spent.bytes_moved
+    cost_of_all = np.array([seconds, cpu_seconds, *moved])
     costs = [_cost(request, bank.n_kernels) for request in requests]
     total = sum(costs) or 1.0
     # Replies may be large: each is dropped from the list before its solver runs.
     replies.reverse()
     for runner, cost in zip(runners, costs, strict=True):
-        runner.charge(cost_of_all, cost / total)
+        runner.charge(cost_of_all * (cost / total))
         runner.advance(replies.pop())
 
 

@@ -37,7 +37,7 @@ from mkldist.core.counters import Counters
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Method, Problem, Solution
 from mkldist.solvers.exact_certificate import ExactForms, Sample, certified_exactly, with_kernels
-from mkldist.solvers.lockstep import NO_TIMES, Job, JobTimes, SolvedJob, solve_timed
+from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, solve_timed
 from mkldist.solvers.progress import SAMPLED, StopReason, working_cpu_time, working_time
 from mkldist.solvers.solver_params import SolverParams
 
@@ -164,18 +164,9 @@ def solve_on_factors(
 
     The `extra` of the solution has the ``largest_rank`` of all factors, and the number of
     ``sampled_points`` if the certificate is statistical.  A limit of the growth is its
-    ``stop_reason``.  Passes over the kernels, and the growth of factors, count as passes.
-
-    Parameters
-    ----------
-    kernels : FactoredKernels
-        The kernels, whose factors may become longer.
-    method : Method
-        A method with an :attr:`~mkldist.solvers.base.Method.exact_bound`.
-    problem : Problem
-        The problem.  Its clock also counts passes over the kernels and the growth of factors.
-    params : SolverParams
-        The method's parameters: `tol` is that of the exact gap, `time_limit` that of all.
+    ``stop_reason``.  Passes over the kernels, and the growth of factors, count as passes, also by
+    the problem's clock.  The method has an :attr:`~mkldist.solvers.base.Method.exact_bound`; its
+    parameter `tol` is that of the exact gap, `time_limit` that of all.
     """
     growing = _Growing(kernels, method, problem, params)
     growing.begin()
@@ -201,7 +192,7 @@ class _Growing:
     problem: Problem
     params: SolverParams
     limit: str = ""  # what has kept factors from growing further; empty if nothing has
-    times: JobTimes = NO_TIMES  # times so far
+    times: JobTimes = field(default_factory=JobTimes)  # times so far
     _spent: Counters = field(default_factory=Counters)
     _last: Solution | None = None
     _gap: float = 1.0  # on the factors
@@ -406,11 +397,7 @@ class _Growing:
         self.problem.clock.charge(seconds)
         self.times = self.times + JobTimes(
             wall_seconds=seconds,
-            own_seconds=0.0,
-            cpu_seconds=0.0,
             pass_seconds=seconds,
-            rounds=0,
-            bytes_read=0.0,
             pass_cpu_seconds=working_cpu_time() - cpu + spent.threads_cpu_seconds,
             pass_bytes=spent.value_bytes,
         )

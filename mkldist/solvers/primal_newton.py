@@ -155,21 +155,10 @@ class Direction(NamedTuple):
 
 
 class PrimalMachine:
-    """Minimise F over z, for one Gram matrix after another.
+    """Minimise F over z, for one Gram matrix after another, to a `share` of F as its gap.
 
-    Parameters
-    ----------
-    loss : SquaredLoss
-        The loss.
-    lam : float
-        Regularisation.
-    inner : str
-        The way to the minimum, one of the three that the module describes.
-    share : float
-        Gap, relative to F, at which to stop.
-    counters : Counters
-        Counters to which the work is added: a machine as a solve, a line search as an iteration,
-        and as a Newton step too where its direction is Newton's.
+    Counters count a machine as a solve, and a line search as an iteration, and as a Newton step too
+    where its direction is Newton's.
     """
 
     def __init__(

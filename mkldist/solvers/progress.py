@@ -59,21 +59,15 @@ class Clock:
     charges it with the solver's share of each pass.  A time limit and a reported time therefore
     mean the same for a solver that runs alone and for one that runs beside a hundred others.  The
     clock stands still while its thread compiles functions, or calls them in Python before that.
-
-    Attributes
-    ----------
-    passes : int
-        How often the solver's requests have read the whole bank, as the driver counts.
-    on_iteration : callable, optional
-        Is called with the upper and the lower bound after each iteration that a trace could hold.
     """
 
+    # Is called with the upper and the lower bound after each iteration that a trace could hold
     on_iteration: Callable[[float, float], None] | None = None
 
     def __init__(self) -> None:
         self._spent, self._since = 0.0, working_time()
         self._running = True
-        self.passes = 0
+        self.passes = 0  # how often the solver's requests have read the whole bank
 
     @property
     def elapsed(self) -> float:
@@ -125,10 +119,6 @@ class Own(NamedTuple):
     dual_objective: float = math.nan
 
 
-NOT_MET = Own(math.nan)
-"""Before the first iteration."""
-
-
 class DualBound(NamedTuple):
     """A lower bound of an optimum, and the dual point that certifies it."""
 
@@ -145,7 +135,7 @@ class Bounds(Generic[Point]):
     upper: float = math.inf  # the least value met
     progress: float = 0.0  # relative change of a bound beyond which it counts as better
     idle: int = 0  # iterations since a bound became better
-    own: Own = NOT_MET  # what the last iteration found at its own point
+    own: Own = field(default=Own(math.nan))  # what the last iteration found at its own point
     # Dual point that certifies the lower bound
     dual_point: Floats = field(default_factory=lambda: np.empty(0))
 
@@ -167,10 +157,7 @@ class Bounds(Generic[Point]):
         return better
 
     def improve_lower(self, lower: float, dual_point: Floats) -> bool:
-        """Keep a lower bound, and the dual point that certifies it, if it is the greatest so far.
-
-        Return True if it is.
-        """
+        """Keep a lower bound and its dual point if it is the greatest so far; return True if so."""
         better = lower > self.lower
         if better:
             self.lower, self.dual_point = lower, dual_point
@@ -267,17 +254,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 class Trace:
     """Record of bounds, number of active kernels and largest weights, by iteration and time.
 
-    The course of the weights that are largest at the end is part of it.
-
-    Parameters
-    ----------
-    enabled : bool
-        Record nothing if False.
-    clock : Clock
-        Clock of the solver's time, and its count of passes.
-    spread : callable, optional
-        Turns weights of the solver's kernels into those of the bank's, see
-        :attr:`mkldist.solvers.base.Problem.spread`.
+    The course of the weights that are largest at the end is part of it.  Nothing is recorded unless
+    it is `enabled`; `spread` is :attr:`mkldist.solvers.base.Problem.spread`.
     """
 
     def __init__(
@@ -323,19 +301,12 @@ class Trace:
     def arrays(self, *, certified: bool = True) -> Arrays:
         """Return the columns of the trace by name; empty if there is no row.
 
-        Parameters
-        ----------
-        certified : bool
-            False where the bounds need not meet, so that the gap is NaN.
-
-        Returns
-        -------
-        dict of str to array
-            ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative) and
-            ``active_kernels``, and of the iteration's own point ``iterate_objective`` and
-            ``iterate_gap``, all (T,) for T iterations; ``largest_kernels`` (indices) and
-            ``largest_weights``, both (T, min(M, 5)), largest first; ``final_kernels``, those of
-            the last iteration, and ``final_weights`` (T, min(M, 5)), theirs in every iteration.
+        They are ``seconds``, ``passes``, ``objective``, ``dual_objective``, ``gap`` (relative, NaN
+        if not `certified`, where bounds need not meet) and ``active_kernels``, and of the
+        iteration's own point ``iterate_objective`` and ``iterate_gap``, all (T,) for T iterations;
+        ``largest_kernels`` (indices) and ``largest_weights``, both (T, min(M, 5)), largest first;
+        ``final_kernels``, those of the last iteration, and ``final_weights`` (T, min(M, 5)), theirs
+        in every iteration.
         """
         if self._course is None:
             return {}
@@ -358,7 +329,5 @@ class Trace:
 
 def _gaps(objective: Floats, dual_objective: Floats, *, certified: bool) -> Floats:
     """Return the relative gaps of rows (T,), NaN where bounds need not meet."""
-    if not certified:
-        return np.full(len(objective), np.nan)
     pairs = zip(objective, dual_objective, strict=True)
-    return np.array([relative_gap(upper, lower) for upper, lower in pairs])
+    return np.array([relative_gap(*pair) if certified else math.nan for pair in pairs])

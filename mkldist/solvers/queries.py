@@ -30,39 +30,25 @@ AT_A_TIME = 4  # Gram matrices in one request
 
 
 def gram_matrices(kernels: Ints) -> Generator[Combine, Floats, Floats]:
-    """Ask for the Gram matrices of a few kernels.
-
-    Shapes: `kernels` (k,); returns (k, n, n).
-    """
+    """Ask for the Gram matrices (k, n, n) of a few kernels (k,)."""
     return (yield Combine(np.eye(len(kernels)), kernels))
 
 
 def gram_operators(kernels: Ints) -> Generator[Combine, Any, Floats | list[FactoredMatrix]]:
-    """Ask for the Gram matrices of a few kernels, or for their operators where the bank has these.
-
-    Shapes: `kernels` (k,); returns (k, n, n).
-    """
-    matrices: Floats | list[FactoredMatrix] = yield Combine(
-        np.eye(len(kernels)), kernels, thin=True
-    )
-    return matrices
+    """Ask for the Gram matrices (k, n, n) of a few kernels, or their operators on thin factors."""
+    found: Floats | list[FactoredMatrix] = yield Combine(np.eye(len(kernels)), kernels, thin=True)
+    return found
 
 
 def check_kernel_number(kernel: int, n_kernels: int) -> None:
     """Refuse the number of a kernel that is not there, by a SpecError that names those that are."""
     if kernel >= n_kernels:
-        raise SpecError(
-            "kernel_number",
-            f"{kernel}",
-            f"a number from 0 to {n_kernels - 1}: there are {n_kernels}",
-        )
+        expected = f"a number from 0 to {n_kernels - 1}: there are {n_kernels}"
+        raise SpecError("kernel_number", f"{kernel}", expected)
 
 
 def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
-    """Ask for upper bounds of ``v'K_m v`` that rounding cannot break.
-
-    Shapes: `vectors` (n, R); returns (M, R).
-    """
+    """Ask for upper bounds (M, R) of ``v'K_m v`` of vectors (n, R) that rounding cannot break."""
     forms: Floats = yield Quadratic(vectors)
     energies: Floats = yield Diagonal(vectors**2)
     return forms + form_rounding(forms, energies, len(vectors))
@@ -85,7 +71,6 @@ def fixed_weights_bound(
     """Ask for the dual value of a machine's dual point at the solution's weights, fixed before.
 
     A machine of each class has a dual point of its own; their values add up.
-    Parameters, requests and result are those of every such bound.
     """
     alpha = solution.dual_variables.reshape(problem.n_points, -1)
     signed = alpha * problem.y.reshape(alpha.shape)

@@ -28,16 +28,6 @@ def within_range(value: Any) -> Any:
     """Return the value of a parameter; refuse numbers so large or small that they would overflow.
 
     Zero and, where a parameter takes it, infinity pass.
-
-    Raises
-    ------
-    ValueError
-        For a number outside 1e-100 to 1e100.
-
-    Examples
-    --------
-    >>> within_range(1e6)
-    1000000.0
     """
     if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
         return value
@@ -153,22 +143,7 @@ def check_names(
 
 
 def validate(params: type[SolverParams], where: str, values: Mapping[str, Any]) -> SolverParams:
-    """Return `values` as the parameters of a method.
-
-    Parameters
-    ----------
-    params : type
-        The method's parameter class.
-    where : str
-        Place of the values, for messages.
-    values : mapping
-        Values by name.
-
-    Raises
-    ------
-    mkldist.errors.SpecError
-        For an unknown name, a wrong type or a value out of range.
-    """
+    """Return values as the parameters of a method, or raise a SpecError at the place `where`."""
     check_names(params, where, values)
     try:
         return params.model_validate(dict(values), strict=True)
@@ -208,24 +183,11 @@ def check_effect(
 
 
 def plain_settings(params: SolverParams) -> dict[str, Any]:
-    """Return the parameters of a run as JSON values, without those at infinity or None.
-
-    Examples
-    --------
-    >>> from mkldist.solvers.solver_params import SolverParams
-    >>> plain_settings(SolverParams(tol=0.1))
-    {'tol': 0.1, 'max_iter': 500, 'trace': False}
-    """
+    """Return the parameters of a run as JSON values, without those at infinity or None."""
     values = params.model_dump(mode="json")
     return {name: value for name, value in values.items() if value not in (math.inf, None)}
 
 
 def setting(settings: Mapping[str, Any], name: str) -> Any:
-    """Return one parameter of a run's plain settings; infinity where it is left out.
-
-    Examples
-    --------
-    >>> setting({"tol": 0.1, "max_iter": 500, "trace": False}, "time_limit")
-    inf
-    """
+    """Return one parameter of a run's plain settings; infinity where it is left out."""
     return settings.get(name, math.inf)

@@ -38,22 +38,12 @@ from mkldist.core.compiled import compiled
 
 @dataclass(frozen=True, eq=False)
 class SquaredLoss:
-    """A sum of half squared distances to intervals, and a multiple of the bias.
+    """A sum of half squared distances to intervals, and a multiple of the bias."""
 
-    Parameters
-    ----------
-    lower, upper : (n,) float64
-        Ends of the intervals, infinite where a side is free.
-    slope : float
-        Coefficient of the bias.
-    weights : (n,) float64, optional
-        Positive weights of the points; by default 1.
-    """
-
-    lower: Floats
+    lower: Floats  # (n,), ends of the intervals, infinite where a side is free
     upper: Floats
-    slope: float = 0.0
-    weights: Floats | None = None
+    slope: float = 0.0  # coefficient of the bias
+    weights: Floats | None = None  # (n,), positive weights of the points; 1 by default
 
     def residual(self, u: Floats) -> Floats:
         """Return ``w (P(u) - u)`` (n,), minus the derivative of the loss but for its slope."""

@@ -42,29 +42,16 @@ from mkldist.solvers.solver_params import SolverParams
 EPS = float(np.finfo(np.float64).eps)
 
 
-class HingeTerms(NamedTuple):
-    """Sums over the points that the bounds of a hinge-loss machine consist of."""
-
-    norm: float  # ``beta'f``, the squared norm of the decision function
-    total: float  # ``sum |beta|``
-    loss: float  # weighted hinge loss, and how much rounding may have taken off it
-    loss_rounding: float
-    energy: float  # ``sum_i K_ii beta_i^2``
-    rest: float  # ``sum beta``, zero up to rounding at a feasible point
-
-
-def hinge_terms(
-    beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats
-) -> HingeTerms:
-    """Return the sums at coefficients `beta` and decision values `f` without bias, in one pass."""
-    return HingeTerms(*_sums(beta, f, y, weights, bias, reach, np.empty(len(f))))
-
-
 @compiled(python_first=True)
 def _sums(
     beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats, slack: Floats
 ) -> tuple[float, float, float, float, float, float]:
-    """Return the fields of :class:`HingeTerms`; the slacks are overwritten."""
+    """Return the sums that the bounds of a hinge-loss machine consist of.
+
+    At coefficients `beta` and decision values `f` without bias they are ``beta'f``, ``sum |beta|``,
+    the weighted hinge loss, how much rounding may have taken off it, ``sum_i K_ii beta_i^2``, and
+    ``sum beta``, zero up to rounding at a feasible point.  The slacks are overwritten.
+    """
     norm = total = loss = largest = energy = rest = 0.0
     for i in range(len(f)):
         slack[i] = 1.0 - y[i] * (f[i] + bias)
@@ -281,27 +268,11 @@ def solve_svm(
 ) -> SvmSolution:
     """Solve the support vector machine dual to a relative duality gap.
 
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Gram matrix, symmetric positive semi-definite, C-contiguous; or the operator.
-    y : (n,) float64
-        Labels in {-1, +1}, both present.
-    C : float or (n,) float64
-        Upper bound of the dual variables, positive; of all, or of each.
-    tol : float
-        Relative duality gap at which to stop.
-    start : (n,) float64, optional
-        Dual variables to start from, for instance those of a similar problem; they are made
-        feasible first.
-    max_rounds : int
-        Limit on rounds of pair updates followed by Newton steps.
-
-    Returns
-    -------
-    SvmSolution
-        The last point; its gap exceeds `tol` only where rounding, or the limit on rounds, keeps
-        it from a smaller one.
+    `K` (n, n) is symmetric positive semi-definite and C-contiguous, or the operator; `y` (n,) are
+    labels in {-1, +1}, both present; `C` > 0 bounds the dual variables, of all or of each (n,);
+    `start` (n,) are dual variables, for instance of a similar problem, which are made feasible
+    first; `max_rounds` limits rounds of pair updates followed by Newton steps.  The gap of the last
+    point exceeds `tol` only where rounding, or that limit, keeps it from a smaller one.
     """
     beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
@@ -339,8 +310,9 @@ def _enlarged(
         return svm
     scale = 1.0 / (1.0 - missing)
     bias = best_bias(scale * f, y, None if equal else weights)
-    sums = hinge_terms(scale * svm.signed, scale * f, y, weights, bias, reach)
-    objective = 0.5 * sums.norm + sums.loss + sums.loss_rounding
+    beta, scratch = scale * svm.signed, np.empty(len(f))
+    norm, _, loss, rounding, *_ = _sums(beta, scale * f, y, weights, bias, reach, scratch)
+    objective = 0.5 * norm + loss + rounding
     if objective >= svm.objective:
         return svm
     values = scale * f + bias
@@ -415,7 +387,9 @@ def _evaluate(
     dual value are taken off it; see :func:`dual_rounding`.
     """
     bias = best_bias(f, y, None if equal else weights)
-    norm, total, loss, rounding, energy, rest = hinge_terms(beta, f, y, weights, bias, reach)
+    norm, total, loss, rounding, energy, rest = _sums(
+        beta, f, y, weights, bias, reach, np.empty(len(f))
+    )
     below = dual_rounding(total, norm, energy, bias * rest, len(beta))
     primal, dual = 0.5 * norm + loss + rounding, total - 0.5 * norm - below.total
     return Certificate(primal, dual, bias, rounding, below)
@@ -467,22 +441,10 @@ class InnerSvm:
 def train(
     K: Gram, y: Floats, C: Bound, tol: float, counters: Counters, start: Floats | None = None
 ) -> SvmSolution:
-    """Train a support vector machine on labels `y`, or one on each of their columns.
+    """Train a support vector machine on labels `y` (n,), or one on each of their columns (n, k).
 
-    Parameters
-    ----------
-    K : (n, n) float64 or FactoredMatrix
-        Gram matrix, or its operator.
-    y : (n,) or (n, k) float64
-        Labels in {-1, +1}, both in every column.
-    C : float or (n,) float64
-        Bound of the dual variables, of all or of each point.
-    tol : float
-        Relative duality gap of each machine.
-    counters : Counters
-        Counters to which solves are added.
-    start : array of the shape of `y`, optional
-        Dual variables to start from.
+    C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
+    each machine; `start` are dual variables of the shape of y.
     """
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
@@ -514,18 +476,8 @@ def svm_solution(
 ) -> Solution:
     """Return the solution of a method, from its best machine and its bounds.
 
-    Parameters
-    ----------
-    kernel_weights : (M,) float64
-        Kernel weights of the combined kernel on which the machine was trained.
-    svm : SvmSolution
-        The machine, or the machines of several classes side by side.
-    objective, dual_objective : float
-        Upper and lower bound of the method's optimum.
-    stop, counters, trace, extra, state
-        As in :class:`~mkldist.solvers.base.Solution`.
-    dual_point : (n,) or (n, k) float64, optional
-        Dual point of the lower bound; by default that of the machine.
+    `kernel_weights` (M,) are those of the combined kernel on which the machine was trained;
+    `dual_point` is that of the lower bound, by default that of the machine.
     """
     return Solution(
         kernel_weights=kernel_weights,
@@ -555,24 +507,8 @@ def fixed_weights_solution(
 ) -> Solution:
     """Return the solution of a method that trains its machines once, at fixed kernel weights.
 
-    The gap of the machines is the certificate, and a trace has one row.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem, whose clock times the trace.
-    params : SolverParams
-        Tolerance, and ``trace``, which says whether to record one.
-    kernel_weights : (M,) float64
-        Kernel weights of the combined kernel on which the machine was trained.
-    svm : SvmSolution
-        The machine, or the machines of several classes side by side.
-    counters : Counters
-        Work done.
-    extra : dict of str to float, optional
-        As in :class:`~mkldist.solvers.base.Solution`.
-    complete : bool
-        False if the time limit came before the weights were chosen from all kernels.
+    The gap of the machines is the certificate, and a trace has one row.  The choice of weights is
+    not `complete` if the time limit came before they were chosen from all kernels.
     """
     trace, own = Trace(params.trace, problem.clock), Own(svm.objective, svm.dual_objective)
     trace.record(*own, kernel_weights, own)

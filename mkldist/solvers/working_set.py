@@ -48,31 +48,17 @@ VALUE_ROUNDING = 1e-14  # of the primal value, relative
 
 
 class Candidates:
-    """The kernels that are not proven inactive, with bounds of their dual norms.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels.
-
-    Attributes
-    ----------
-    may_be_active : (M,) bool
-        True for kernels that are not proven inactive; the others are screened.
-    centre : (n,) float64
-        The dual point of the last pass, the centre of the ball; empty before the first pass.
-    bounds : (M,) float64
-        Upper bounds of the dual norms there, exact for the kernels that the last pass visited.
-    radii : (M,) float64, or None
-        ``sqrt(trace(H K_m H))``; None until they are asked for, once they can help.
-    """
+    """The kernels that are not proven inactive, with bounds of their dual norms."""
 
     def __init__(self, n_kernels: int) -> None:
+        # True for kernels that are not proven inactive; the others are screened
         self.may_be_active: Bools = np.ones(n_kernels, dtype=bool)
         self._partial_passes = 0
+        # The dual point of the last pass, the centre of the ball; empty before the first pass
         self.centre: Floats = np.empty(0)
+        # Upper bounds of the dual norms there, exact for the kernels that the last pass visited
         self.bounds: Floats = np.full(n_kernels, np.inf)
-        self.radii: Floats | None = None
+        self.radii: Floats | None = None  # ``sqrt(trace(H K_m H))``, once they can help
         self._exact: Bools = np.zeros(n_kernels, dtype=bool)
 
     @property
@@ -192,31 +178,15 @@ SOLVED_TOL = 0.7
 
 
 class WorkingSet:
-    """The S of a bank's M kernels on which a method works.
-
-    Parameters
-    ----------
-    n_kernels : int
-        Number M of kernels.
-    everything : bool
-        Work on all kernels, and make every request a pass.
-
-    Attributes
-    ----------
-    everything : bool
-        True if the method works on all kernels from the start, as it does if they are few.  False
-        for a working set that has grown to all kernels, whose kernels stand in order of joining.
-    kernels : (S,) intp
-        Indices of the kernels at work, in the order in which they joined.
-    candidates : Candidates
-        Kernels that are not proven inactive; the passes visit these.
-    """
+    """The S of a bank's M kernels on which a method works: `everything`, or those that joined."""
 
     def __init__(self, n_kernels: int, *, everything: bool) -> None:
         self._n_kernels = n_kernels
+        # False for a working set that has grown to all kernels
         self.everything = everything or n_kernels <= SMALL
+        # Indices (S,) of the kernels at work, in the order in which they joined
         self.kernels: Ints = np.arange(n_kernels if self.everything else 0)
-        self.candidates = Candidates(n_kernels)
+        self.candidates = Candidates(n_kernels)  # the passes visit these
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -237,10 +207,7 @@ class WorkingSet:
         return Combine(weights, None if self.everything else self.kernels, thin=thin)
 
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
-        """Ask for ``q_m(alpha*y)`` on the working set, added up over classes.
-
-        Shapes: `point` (n,) or (n, k); returns (S,).
-        """
+        """Ask for ``q_m(alpha*y)`` (S,) at a point (n,) or (n, k), added up over classes."""
         if self.everything:
             q = yield from self.visit_all(point[None])
             return q[:, 0]
@@ -249,11 +216,9 @@ class WorkingSet:
         return forms
 
     def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
-        """Ask for ``q_m(alpha_j*y)`` of all kernels at some points, by one pass.
+        """Ask for ``q_m(alpha_j*y)`` (M, J) of all kernels at `points` (J, n) or (J, n, k).
 
-        It is zero for kernels that are proven inactive.
-
-        Shapes: `points` (J, n) or (J, n, k); returns (M, J).
+        It takes one pass; the forms of kernels that are proven inactive are zero.
         """
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
         q = yield from self.candidates.quadratic(columns)
@@ -286,10 +251,7 @@ class WorkingSet:
         self.kernels = np.concatenate([self.kernels, kernels])
 
     def enlarge(self, kernels: Ints, points: Floats) -> Generator[Request, Any, Floats]:
-        """Take kernels into the working set; ask for their ``q_m(alpha_j*y)``.
-
-        Shapes: `kernels` (K,); `points` (J, n) or (J, n, k); returns (J, K).
-        """
+        """Take kernels (K,); ask for their forms (J, K) at `points` (J, n) or (J, n, k)."""
         self.take(kernels)
         if not len(points):
             return np.zeros((0, len(kernels)))

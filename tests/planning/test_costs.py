@@ -460,8 +460,8 @@ def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
         (("level", "silp"), 'Set backend = "factors", which needs no matrix of all points'),
         (
             ("level", "skm", "silp", "smo_mkl"),
-            'Give level and silp a bank with backend = "factors", which needs no matrix of all '
-            "points; skm and smo_mkl need whole Gram matrices, for fewer points",
+            'Give level, silp a bank with backend = "factors", which needs no matrix of all '
+            "points; skm, smo_mkl need whole Gram matrices, for fewer points",
         ),
         (("gmkl",), "Use fewer points: gmkl needs whole Gram matrices"),
     ],
