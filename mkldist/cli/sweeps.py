@@ -16,7 +16,6 @@ from mkldist.cli.options import (
     SweepInputs,
     cluster_options,
     complete_results,
-    finite,
     json_option,
     plain_table,
     print_json,
@@ -54,24 +53,10 @@ _PLANNED = (
 )
 @threads_option("Tasks that each of these workers does at the same time; by default 1.")
 @click.option(
-    "--stragglers",
-    type=click.FloatRange(0, 1),
-    callback=finite,
-    help="Share of these workers that take three times as long; by default 0.",
-)
-@click.option(
-    "--deaths",
-    "deaths_per_hour",
-    type=click.FloatRange(min=0),
-    callback=finite,
-    help="Expected deaths of each of these workers in an hour; by default 0.",
-)
-@click.option(
     "--storage",
     metavar="BYTES",
     help="Bytes a second of the storage that these workers share; by default as this disk.",
 )
-@click.option("--seed", type=int, help="Seed of stragglers and deaths; by default 0.")
 @json_option("name", "output", *_PLANNED, "workers", "banks", "sizes", "data", "forecast")
 def plan_command(
     sweep: SweepInputs,
@@ -79,7 +64,6 @@ def plan_command(
     threads_per_worker: int | None,
     storage: str | None,
     as_json: bool,
-    **of_workers: Any,
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.
 
@@ -89,18 +73,11 @@ def plan_command(
     from mkldist.errors import InputError
     from mkldist.from_python.plans import SweepPlan
     from mkldist.planning.costs import parse_memory
-    from mkldist.run.forecast import Crew
     from mkldist.run.paths import output_path
 
-    crew, chosen = None, {name: one for name, one in of_workers.items() if one is not None}
-    if workers or threads_per_worker:
-        crew = Crew(workers or 1, threads_per_worker or 1, **chosen)
-    else:
-        for option, value in {**of_workers, "storage": storage}.items():
-            if value is not None:
-                where = f"--{option.removesuffix('_per_hour')}"
-                expected = "--workers or --threads-per-worker beside it"
-                raise InputError(where, f"{value} without --workers", expected)
+    if storage is not None and not (workers or threads_per_worker):
+        expected = "--workers or --threads-per-worker beside it"
+        raise InputError("--storage", f"{storage} without --workers", expected)
     spec = sweep.load()
     with sweep.naming():
         output = sweep.results or output_path(spec)
@@ -109,7 +86,8 @@ def plan_command(
             sweep.file,
             sweep.data_dirs,
             output,
-            crew,
+            workers=workers,
+            threads=threads_per_worker,
             storage=parse_memory(storage, "--storage"),
             allow_code=sweep.allow_code,
         )

@@ -23,7 +23,6 @@ from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
-    Crew,
     Forecast,
     Rates,
     TaskCosts,
@@ -242,25 +241,20 @@ UNKNOWN = (
     "of the Level method when these rates were measured.  It may take several times as long:\n"
     "run a split first."
 )
-ABANDONED = "Runs that fail because their workers die: {counts}."
 ALL_RECORDED = "Nothing is foretold: all runs are recorded."
 SHOWN = 3
 TABLE_WIDTH = 80  # of the table
 
 
 def forecast_here(
-    rounds: Rounds, store: Journal, crew: Crew, storage: float | None = None
+    rounds: Rounds, store: Journal, workers: int, threads: int, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
     """Return the forecast of a sweep by the rates of this machine, and notes on it."""
     if not without(rounds.expected.batches, store.states().keys()):
         return (), ALL_RECORDED
     rates, said = rates_of_here(storage)
-    rows, unknown = forecast_of(rounds, store, crew, rates)
-    failed = [
-        f"{row.abandoned} with {pluralize(row.workers, 'worker')}" for row in rows if row.abandoned
-    ]
-    notes = said, unknown, ABANDONED.format(counts=", ".join(failed)) if failed else ""
-    return rows, "\n".join(filter(None, notes))
+    rows, unknown = forecast_of(rounds, store, workers, threads, rates)
+    return rows, "\n".join(filter(None, (said, unknown)))
 
 
 def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
@@ -273,7 +267,7 @@ def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
 
 
 def forecast_of(
-    rounds: Rounds, store: Journal, crew: Crew, rates: Rates
+    rounds: Rounds, store: Journal, workers: int, threads: int, rates: Rates
 ) -> tuple[tuple[Forecast, ...], str]:
     """Return the forecast of the runs that are not recorded, for rising numbers of workers.
 
@@ -284,7 +278,7 @@ def forecast_of(
     costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
     said = UNKNOWN.format(methods=truncate([*unknown], SHOWN)) if unknown else ""
-    return tuple(forecasts(costs, crew, store.states())), said
+    return tuple(forecasts(costs, workers, threads, store.states())), said
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
@@ -403,9 +397,10 @@ class SweepPlan:
         origin: Path,
         data_dirs: Sequence[Path],
         output: Path,
-        crew: Crew | None = None,
         given: Mapping[str, InputData] | None = None,
         *,
+        workers: int | None = None,
+        threads: int | None = None,
         storage: float | None = None,
         allow_code: bool = False,
     ) -> SweepPlan:
@@ -415,11 +410,11 @@ class SweepPlan:
         ----------
         spec, origin, data_dirs, output
             As for :func:`mkldist.run.sweep.run_sweep`.
-        crew : Crew, optional
-            Workers to plan for, which may be of other machines, and to foretell; by default one
-            for each processor of this one, without a forecast.
         given : mapping of str to InputData, optional
             Data sets that are in memory, by name.
+        workers, threads : int, optional
+            Workers to plan for and threads of each, which may be of other machines, and to
+            foretell; by default a worker for each processor of this one, without a forecast.
         storage : float, optional
             Bytes a second of the storage that the workers share; by default as measured here.
         allow_code : bool
@@ -431,10 +426,9 @@ class SweepPlan:
             For input that cannot be used.
         """
         options = ConnectOptions(n_workers=default_workers())
-        if crew is not None:
-            options = ConnectOptions(
-                n_workers=crew.workers, threads_per_worker=crew.threads, elsewhere=True
-            )
+        if workers or threads:
+            workers, threads = workers or 1, threads or 1
+            options = ConnectOptions(n_workers=workers, threads_per_worker=threads, elsewhere=True)
         options = options.of_execution(spec.execution)
         files = FilesBefore.of(spec, data_dirs, origin.parent, given or {})
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
@@ -448,10 +442,10 @@ class SweepPlan:
         n_problems = {name: facts.n_problems for name, facts in rounds.resolved.facts.items()}
         plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
         plan = replace(plan, n_problems=n_problems)
-        if crew is None:
+        if not (workers and threads):
             return plan
-        foretold, notes = forecast_here(rounds, store, crew, storage)
-        return replace(plan, n_threads=crew.threads, forecasts=foretold, forecast_notes=notes)
+        foretold, notes = forecast_here(rounds, store, workers, threads, storage)
+        return replace(plan, n_threads=threads, forecasts=foretold, forecast_notes=notes)
 
     @property
     def n_runs(self) -> int:
@@ -672,11 +666,11 @@ def plan(
     check_count("workers", workers, 1, MOST_WORKERS)
     check_count("threads_per_worker", threads_per_worker, 1)
     check_speed("storage", storage)
-    crew = Crew(workers or 1, threads_per_worker or 1) if workers or threads_per_worker else None
     given = SweepInputs.of(spec, data, changes, output)
     folders = given_folders("data_dirs", data_dirs)
     with given.naming():
         return SweepPlan.make(
             given.spec, given.origin, folders, given.output,
-            crew, given.saved.data, storage=storage, allow_code=allow_code,
+            given.saved.data, workers=workers, threads=threads_per_worker, storage=storage,
+            allow_code=allow_code,
         )  # fmt: skip

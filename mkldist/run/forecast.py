@@ -7,15 +7,13 @@ work queue of real sweeps then runs with a clock in place of workers.
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
-import random
 import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -261,25 +259,10 @@ def _n_values(bank: BankPlan) -> int:
 
 # The work queue with a clock in place of workers
 
-DEATHS_OF_A_TASK = 2  # with its worker, until Dask reports an error
-RESTART_SECONDS = 5.0  # until a worker that died has another in its place
-KILLED = "its worker died"
 NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of workers
 
 MakesQueue = Callable[[Callable[[str], bool], Callable[[], int]], WorkQueue]
 """Makes a work queue of what says whether a run is recorded, and of the number of threads."""
-
-
-@dataclass(frozen=True)
-class Crew:
-    """The workers of a simulation, and what happens to them."""
-
-    workers: int = 1
-    threads: int = 1  # of each
-    stragglers: float = 0.0  # share of the workers that are slow, drawn for each
-    slowness: float = 3.0  # how many times longer they take
-    deaths_per_hour: float = 0.0  # expected of each worker
-    seed: int = 0
 
 
 @dataclass
@@ -287,182 +270,66 @@ class Outcome:
     """What a simulated sweep took."""
 
     seconds: float = 0.0  # from the first task to the outcome of the last
-    computing_seconds: float = 0.0  # of all threads together; lost tasks count
+    computing_seconds: float = 0.0  # of all threads together
     coordinator_seconds: float = 0.0
     storage_seconds: float = 0.0
     longest_seconds: float = 0.0  # of the longest task, without waiting for others
     moved_bytes: float = 0.0  # between workers and storage
-    tasks: int = 0  # that were begun
-    deaths: int = 0  # of workers
-    abandoned: int = 0  # runs that are recorded as failed for it
+    tasks: int = 0
 
 
-@dataclass(eq=False)
-class _Worker:
-    """A worker: how slow it is, the tasks that it does, and the banks that its machine keeps."""
+def simulated(
+    make_queue: MakesQueue,
+    cost_of: Callable[[Item], TaskCost],
+    workers: int,
+    threads: int = 1,
+    task_seconds: float = 0.0,
+    bytes_per_second: float = math.inf,
+) -> Outcome:
+    """Do all the work of a queue in a discrete-event simulation.
 
-    slowness: float
-    tasks: set[int] = field(default_factory=set)
-    banks: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A task: its worker, when it computes and ends, its threads, and its deaths before."""
-
-    item: Item
-    cost: TaskCost
-    worker: _Worker
-    computes: float
-    ends: float
-    n_threads: float  # on average, while it computes
-    deaths: int
-
-
-class Simulation:
-    """One simulated sweep, by a discrete-event simulation.
-
-    The queue is that of real sweeps, asked and told by the same rules as in
-    :mod:`mkldist.run.sweep_loop`: one task in flight for every thread, each outcome told before
-    further tasks are submitted.  Three resources take time: the threads of the workers, which may
-    be slow or die; the storage, which serves the reads and writes of all workers one after the
-    other; and the coordinator, which does one thing at a time, so that outcomes wait for it.  A
-    task that dies with its worker is done again.  As with the settings that sweeps give Dask, the
-    scheduler repeats it once by itself, and the second death is an error that the queue is told.
+    The queue is that of real sweeps, by the same rules as in :mod:`mkldist.run.sweep_loop`: one
+    task in flight for every thread, and each outcome is taken before further tasks are submitted.
+    Three resources take time: the threads of the workers; the storage, which serves the reads and
+    writes of all workers one after the other; and the coordinator, which does one thing at a time,
+    so that outcomes wait for it.
     """
-
-    def __init__(
-        self,
-        make_queue: MakesQueue,
-        cost_of: Callable[[Item], TaskCost],
-        crew: Crew,
-        task_seconds: float = 0.0,
-        bytes_per_second: float = math.inf,
-    ) -> None:
-        self._cost_of, self._crew = cost_of, crew
-        self._task_seconds, self._bytes_per_second = task_seconds, bytes_per_second
-        self._random = random.Random(crew.seed)
-        self._recorded: set[str] = set()
-        self._queue = make_queue(self._recorded.__contains__, lambda: crew.workers * crew.threads)
-        self._numbers = itertools.count()
-        self._events: list[tuple[float, int, Callable[[float], None]]] = []
-        self._running: dict[int, _Task] = {}
-        self._again: deque[tuple[Item, int]] = deque()  # with the deaths of each
-        self._free: deque[_Worker] = deque()  # once for each free thread
-        self._storage_free = 0.0
-        self._now = 0.0  # until then the coordinator is busy
-        self._took = Outcome()
-
-    def run(self) -> Outcome:
-        """Do all the work of the queue."""
-        for _ in range(self._crew.workers):
-            slow = self._random.random() < self._crew.stragglers
-            self._join(_Worker(self._crew.slowness if slow else 1.0), 0.0)
-        while self._submit() or self._running or self._waits_for_workers():
-            at, _, happen = heapq.heappop(self._events)
-            self._now = max(self._now, at)
-            happen(at)
-        return self._took
-
-    def _submit(self) -> bool:
-        """Give every free thread a task; return True if there was any."""
-        submitted = False
-        while self._free and (following := self._next()) is not None:
-            self._coordinate(self._task_seconds)
-            self._begin(*following, self._free.popleft())
-            submitted = True
-        return submitted
-
-    def _next(self) -> tuple[Item, int] | None:
-        """Return the next item and its deaths; those that died with their worker go first."""
-        if self._again:
-            return self._again.popleft()
-        item = self._queue.next()
-        return None if item is None else (item, 0)
-
-    def _waits_for_workers(self) -> bool:
-        """Return True if all workers are dead and there is work for those in their place."""
-        if not self._free and (following := self._next()) is not None:
-            self._again.appendleft(following)
-        return bool(self._again)
-
-    def _begin(self, item: Item, deaths: int, worker: _Worker) -> None:
-        """Begin a task: it moves bytes, after what the storage was asked before, then computes."""
-        cost, number, took = self._cost_of(item), next(self._numbers), self._took
-        moved = cost.moved_bytes
-        if cost.kept_bytes and item.bank not in worker.banks:
-            worker.banks.add(item.bank)
-            moved += cost.kept_bytes
-        alone, together = cost.all_seconds, cost.seconds_on(self._crew.workers)
-        moving, computing = moved / self._bytes_per_second, together * worker.slowness
-        computes = self._now
-        if moving:
-            computes = self._storage_free = max(self._storage_free, self._now) + moving
-        ends, n_threads = computes + computing, alone / together if together else 1.0
-        self._running[number] = _Task(item, cost, worker, computes, ends, n_threads, deaths)
-        worker.tasks.add(number)
-        self._at(ends, lambda at: self._end(number, at))
-        took.tasks += 1
-        took.storage_seconds += moving
-        took.moved_bytes += moved
-        took.longest_seconds = max(took.longest_seconds, moving + computing)
-
-    def _end(self, number: int, at: float) -> None:
-        """Tell the queue that a task has ended, unless it died before."""
-        if number not in self._running:
-            return
-        task = self._stop(number, at)
-        task.worker.tasks.remove(number)
-        self._coordinate(task.cost.receipt_seconds)
-        if isinstance(task.item, BuildItem):
-            self._queue.built(task.item)
+    took, recorded = Outcome(), set[str]()
+    queue = make_queue(recorded.__contains__, lambda: workers * threads)
+    free = deque(worker for worker in range(workers) for _ in range(threads))
+    cached_banks = [set[str]() for _ in range(workers)]
+    ends: list[tuple[float, int, Item, TaskCost, int]] = []  # of tasks in flight; a heap
+    now = storage_free = 0.0  # until then coordinator and storage are busy
+    while True:
+        while free and (item := queue.next()) is not None:
+            now += task_seconds
+            took.coordinator_seconds += task_seconds
+            worker, cost = free.popleft(), cost_of(item)
+            moved = cost.moved_bytes
+            if cost.kept_bytes and item.bank not in cached_banks[worker]:
+                cached_banks[worker].add(item.bank)
+                moved += cost.kept_bytes
+            moving, computing, begins = moved / bytes_per_second, cost.seconds_on(workers), now
+            if moving:
+                begins = storage_free = max(storage_free, now) + moving
+            took.tasks += 1
+            heapq.heappush(ends, (begins + computing, took.tasks, item, cost, worker))
+            took.computing_seconds += cost.all_seconds
+            took.storage_seconds += moving
+            took.moved_bytes += moved
+            took.longest_seconds = max(took.longest_seconds, moving + computing)
+        if not ends:
+            return took
+        at, _, item, cost, worker = heapq.heappop(ends)
+        now = max(now, at) + cost.receipt_seconds
+        took.coordinator_seconds += cost.receipt_seconds
+        took.seconds = now
+        free.append(worker)
+        if isinstance(item, BuildItem):
+            queue.built(item)
         else:
-            self._recorded.update(run.id for run in task.item.runs)
-            self._queue.batch_done(task.item)
-        self._free.append(task.worker)
-        self._took.seconds = self._now
-
-    def _stop(self, number: int, at: float) -> _Task:
-        """Take a task from those that run, and return it."""
-        task = self._running.pop(number)
-        computed = max(0.0, min(at, task.ends) - task.computes)
-        self._took.computing_seconds += task.n_threads * computed
-        return task
-
-    def _join(self, worker: _Worker, at: float) -> None:
-        """Let a worker join, and draw when it dies."""
-        self._free.extend([worker] * self._crew.threads)
-        if self._crew.deaths_per_hour:
-            life = self._random.expovariate(self._crew.deaths_per_hour / 3600)
-            self._at(at + life, lambda then: self._die(worker, then))
-
-    def _die(self, worker: _Worker, at: float) -> None:
-        """Let a worker die with its tasks; another one on its machine joins soon."""
-        self._took.deaths += 1
-        self._free = deque(one for one in self._free if one is not worker)
-        lost = [self._stop(number, at) for number in sorted(worker.tasks)]
-        worker.tasks.clear()
-        for task in lost:
-            if task.deaths + 1 < DEATHS_OF_A_TASK:
-                self._again.append((task.item, task.deaths + 1))
-                continue
-            if isinstance(task.item, BuildItem):
-                abandoned = self._queue.build_failed(task.item, KILLED)
-            else:
-                abandoned = self._queue.batch_failed(task.item, KILLED)
-            self._recorded.update(one.run.id for one in abandoned)
-            self._took.abandoned += len(abandoned)
-            self._took.seconds = self._now
-        self._at(at + RESTART_SECONDS, lambda then: self._join(worker, then))
-
-    def _coordinate(self, seconds: float) -> None:
-        """Keep the coordinator busy."""
-        self._now += seconds
-        self._took.coordinator_seconds += seconds
-
-    def _at(self, at: float, happen: Callable[[float], None]) -> None:
-        """Let something happen at a time; of equal times, what was said first comes first."""
-        heapq.heappush(self._events, (at, next(self._numbers), happen))
+            recorded.update(run.id for run in item.runs)
+            queue.batch_done(item)
 
 
 @dataclass(frozen=True)
@@ -481,14 +348,16 @@ class Forecast:
     tasks_per_second: float
     scheduler_load: float  # share of the time in which coordinator and scheduler are busy
     limit: str  # "processors", "storage", "scheduler" or "longest task": the nearest lower bound
-    deaths: int = 0  # of workers
-    abandoned: int = 0  # runs that fail for it
 
 
 def forecasts(
-    costs: TaskCosts, crew: Crew, done: Iterable[str] = (), numbers: Iterable[int] = NUMBERS
+    costs: TaskCosts,
+    workers: int,
+    threads: int = 1,
+    done: Iterable[str] = (),
+    numbers: Iterable[int] = NUMBERS,
 ) -> Iterator[Forecast]:
-    """Yield the forecast for each number of workers, rising, that of the crew among them."""
+    """Yield the forecast for each number of workers, rising, `workers` among them."""
     batches = without(costs.plan.batches, frozenset(done))
     wanted = {batch.bank for batch in batches}
     banks = list({bank.id: bank for bank in costs.plan.banks if bank.id in wanted}.values())
@@ -497,34 +366,31 @@ def forecasts(
     def make_queue(is_recorded: Callable[[str], bool], n_threads: Callable[[], int]) -> WorkQueue:
         return WorkQueue.of_plans(banks, batches, costs.blocks, is_recorded, n_threads)
 
-    for number in sorted({1, crew.workers, *numbers}) if batches else ():
-        here = replace(crew, workers=number)
+    for number in sorted({1, workers, *numbers}) if batches else ():
         speed = rates.storage_bytes_per_second
-        took = Simulation(make_queue, costs, here, rates.task_seconds, speed).run()
+        took = simulated(make_queue, costs, number, threads, rates.task_seconds, speed)
         alone = took.seconds if number == 1 else alone
         seconds = max(took.seconds, 1e-9)
         yield Forecast(
             workers=number,
-            threads=crew.threads,
+            threads=threads,
             seconds=took.seconds,
             efficiency=alone / (number * seconds),
             processor_hours=took.computing_seconds / 3600,
-            held_hours=number * crew.threads * took.seconds / 3600,
+            held_hours=number * threads * took.seconds / 3600,
             bytes=took.moved_bytes,
-            memory_per_worker=WORKER_BASE_BYTES + crew.threads * (memory - WORKER_BASE_BYTES),
+            memory_per_worker=WORKER_BASE_BYTES + threads * (memory - WORKER_BASE_BYTES),
             tasks=took.tasks,
             tasks_per_second=took.tasks / seconds,
             scheduler_load=took.coordinator_seconds / seconds,
-            limit=limit_of(took, here),
-            deaths=took.deaths,
-            abandoned=took.abandoned,
+            limit=limit_of(took, number * threads),
         )
 
 
-def limit_of(outcome: Outcome, crew: Crew) -> str:
+def limit_of(outcome: Outcome, n_threads: int) -> str:
     """Return the name of the largest of the times below which the wall time cannot fall."""
     bounds = {
-        "processors": outcome.computing_seconds / (crew.workers * crew.threads),
+        "processors": outcome.computing_seconds / n_threads,
         "storage": outcome.storage_seconds,
         "scheduler": outcome.coordinator_seconds,
         "longest task": outcome.longest_seconds,

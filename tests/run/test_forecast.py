@@ -28,11 +28,8 @@ from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.forecast import (
     RECORDS_READ,
-    RESTART_SECONDS,
-    Crew,
     Outcome,
     Rates,
-    Simulation,
     SolverCost,
     TaskCost,
     TaskCosts,
@@ -42,11 +39,12 @@ from mkldist.run.forecast import (
     rates_finding,
     rates_path,
     recorded_costs,
+    simulated,
     store_rates,
     stored_rates,
 )
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.run.work_queue import MAX_ATTEMPTS, BatchItem, BuildItem, WorkQueue
+from mkldist.run.work_queue import BatchItem, BuildItem, WorkQueue
 from mkldist.spec.model import SweepSpec
 from tests.planning.plans import dataset, grid, plan_of
 from tests.run.sweeps import (
@@ -101,16 +99,6 @@ def test_the_doctor_stores_what_it_measures(tmp_path, monkeypatch):
     assert "500 million kernel values computed or 1000 million read" in finding.words
     assert "500 tasks" in finding.words
     assert stored_rates() == RATES
-
-
-def test_a_disk_that_refuses_rates_is_a_finding(tmp_path, monkeypatch):
-    def refused(folder):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr("mkldist.run.forecast.measured_rates", refused)
-    finding = rates_finding(tmp_path)
-    assert "No space" in finding.words
-    assert not finding.hinders
 
 
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
@@ -224,18 +212,9 @@ def test_recorded_passes_take_the_time_that_they_took(backend):
     assert costs(item).moved_bytes == by_rates(item).moved_bytes
 
 
-def test_passes_whose_time_is_not_recorded_take_that_of_the_rates():
-    plan, by_rates = planned("stream")
-    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
-    unknown = {("one", "xu2008", "level"): SolverCost(0.01 + 3e-10 * 30**3, passes)}
-    assert replace(by_rates, recorded=unknown)(item).seconds == pytest.approx(
-        by_rates(item).seconds
-    )
-
-
 def test_a_forecast_adds_up(tmp_path):
     _, costs = planned("recompute")
-    rows = list(forecasts(costs, Crew(3, 2), numbers=(1, 10)))
+    rows = list(forecasts(costs, 3, 2, numbers=(1, 10)))
     assert [row.workers for row in rows] == [1, 3, 10]
     for row in rows:
         assert row.held_hours == pytest.approx(row.workers * 2 * row.seconds / 3600)
@@ -249,7 +228,7 @@ def test_a_forecast_adds_up(tmp_path):
 
 def test_nothing_is_foretold_of_a_sweep_that_is_done():
     plan, costs = planned("memory")
-    assert list(forecasts(costs, Crew(2), [run.id for run in plan.runs])) == []
+    assert list(forecasts(costs, 2, done=[run.id for run in plan.runs])) == []
 
 
 @pytest.mark.parametrize(
@@ -262,18 +241,16 @@ def test_nothing_is_foretold_of_a_sweep_that_is_done():
     ],
 )
 def test_the_limit_is_the_largest_bound(took, limit):
-    assert limit_of(took, Crew(2, 2)) == limit
+    assert limit_of(took, 4) == limit
 
 
 def run_plan(bank: str, number: int) -> RunPlan:
     return RunPlan(f"run {number}", "d", bank, "b", number, "level", "level", {"C": 1.0})
 
 
-def simulated(
+def took_of(
     seconds: list[float],
-    crew: Crew,
-    service: tuple[float, float] = (0.0, math.inf),  # seconds a task, bytes a second
-    *,
+    *service: float,  # workers, threads of each, seconds a task, bytes a second
     blocks: int = 0,
     moved: float = 0.0,
     kept: float = 0.0,
@@ -303,61 +280,38 @@ def simulated(
         own = math.fsum(of_run[run.id] for run in item.runs)
         return TaskCost(own, moved, kept, receipt)
 
-    return Simulation(make_queue, cost_of, crew, *service).run()
+    return simulated(make_queue, cost_of, *service)
 
 
-def test_two_workers_do_three_tasks():
-    # 0–3 and 0–2, then 2–4: the second worker takes the third task.
-    took = simulated([3.0, 2.0, 2.0], Crew(2))
-    assert (took.seconds, took.computing_seconds, took.tasks) == (4.0, 7.0, 3)
-    assert took.longest_seconds == 3.0
+@pytest.mark.parametrize(
+    ("seconds", "service", "changes", "expected"),
+    [
+        # 0–3 and 0–2, then 2–4: the second worker takes the third task.
+        ([3.0, 2.0, 2.0], (2,), {}, {"seconds": 4.0, "computing_seconds": 7.0, "tasks": 3}),
+        # 0–1 and 1–2 submit; the ends at 3 and 4 take half a second more each, one at a time.
+        ([2.0, 2.0], (2, 1, 1.0), {"receipt": 0.5}, {"seconds": 4.5, "coordinator_seconds": 3.0}),
+        # Each task takes 1 s of the coordinator: more threads than it serves gain nothing.
+        ([1.0] * 20, (2, 1, 1.0), {}, {"seconds": 21.0}),
+        ([1.0] * 20, (20, 1, 1.0), {}, {"seconds": 21.0}),
+        # 10 bytes at 5 a second: read from 0 to 2 and from 2 to 4, then a second of work.
+        ([1.0, 1.0], (2, 1, 0.0, 5.0), {"moved": 10.0},
+         {"seconds": 5.0, "storage_seconds": 4.0, "moved_bytes": 20.0}),
+        # A worker reads a bank that it keeps once, the first from 0 to 2, the second from 2 to 4.
+        ([1.0] * 4, (2, 1, 0.0, 5.0), {"kept": 10.0, "one_bank": True},
+         {"seconds": 5.0, "moved_bytes": 20.0}),
+        # Two blocks side by side in one second, then the tasks; one worker takes both in one task.
+        ([3.0, 2.0], (2,), {"blocks": 2, "one_bank": True}, {"seconds": 4.0}),
+        ([3.0, 2.0], (1,), {"blocks": 2, "one_bank": True}, {"seconds": 7.0, "tasks": 3}),
+    ],
+)  # fmt: skip
+def test_a_simulated_sweep_takes_what_is_counted_by_hand(seconds, service, changes, expected):
+    took = took_of(seconds, *service, **changes)
+    assert {name: getattr(took, name) for name in expected} == expected
 
 
 def test_the_threads_of_one_worker_do_what_as_many_workers_do():
     times = [3.0, 2.0, 2.0, 5.0, 1.0]
-    assert simulated(times, Crew(1, threads=2)) == simulated(times, Crew(2))
-
-
-def test_a_bank_is_built_before_its_batches():
-    # Two blocks side by side in one second, then the tasks.
-    assert simulated([3.0, 2.0], Crew(2), blocks=2, one_bank=True).seconds == 4.0
-    # One worker takes both blocks in one task.
-    took = simulated([3.0, 2.0], Crew(1), blocks=2, one_bank=True)
-    assert (took.seconds, took.tasks) == (7.0, 3)
-
-
-def test_the_coordinator_does_one_thing_at_a_time():
-    # Submitted at 1, 2 and 3; told at 2, 3 and 4, each of which takes half a second more:
-    # 0–1, 1–2 submit; at 2 both threads are busy.  The ends at 3 and 4 wait for their turn.
-    took = simulated([2.0, 2.0], Crew(2), (1.0, math.inf), receipt=0.5)
-    assert took.seconds == 4.5
-    assert took.coordinator_seconds == 3.0
-
-
-def test_more_threads_than_the_coordinator_serves_gain_nothing():
-    # Each task takes 1 s of the coordinator: 20 of them end at 21 s at the earliest.
-    few = simulated([1.0] * 20, Crew(2), (1.0, math.inf))
-    many = simulated([1.0] * 20, Crew(20), (1.0, math.inf))
-    assert few.seconds == many.seconds == 21.0
-
-
-def test_the_storage_serves_one_after_the_other():
-    # 10 bytes at 5 a second: read from 0 to 2 and from 2 to 4, then a second of work.
-    took = simulated([1.0, 1.0], Crew(2), (0.0, 5.0), moved=10.0)
-    assert (took.seconds, took.storage_seconds, took.moved_bytes) == (5.0, 4.0, 20.0)
-
-
-def test_a_worker_reads_a_bank_that_it_keeps_once():
-    # The first worker reads from 0 to 2, the second from 2 to 4; meanwhile the first works.
-    service = (0.0, 5.0)
-    took = simulated([1.0] * 4, Crew(2), service, kept=10.0, one_bank=True)
-    assert (took.seconds, took.moved_bytes) == (5.0, 20.0)
-
-
-def test_a_straggler_makes_a_tail():
-    # Both slow: everything takes 4 times as long.
-    slow = simulated([1.0, 1.0, 1.0], Crew(2, stragglers=1.0, slowness=4.0))
-    assert slow.seconds == 8.0
+    assert took_of(times, 1, 2) == took_of(times, 2)
 
 
 @pytest.mark.parametrize(("workers", "seconds"), [(1, 9.0), (2, 5.0), (3, 5.0), (4, 3.0), (9, 3.0)])
@@ -370,57 +324,9 @@ def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
         return WorkQueue(["bank"], [batch], lambda bank: [], is_recorded, n_threads)
 
     cost = TaskCost(1.0, shared_seconds=8.0, parts=4)
-    took = Simulation(make_queue, lambda item: cost, Crew(workers)).run()
+    took = simulated(make_queue, lambda item: cost, workers)
     assert (took.seconds, took.longest_seconds) == (seconds, seconds)
     assert took.computing_seconds == 9.0
-
-
-class Lives:
-    """Draws of a generator that are given: nobody is slow, lives as listed, then for ever."""
-
-    def __init__(self, *seconds: float) -> None:
-        self.seconds = list(seconds)
-
-    def __call__(self, seed: int) -> Lives:
-        return self
-
-    def random(self) -> float:
-        return 1.0
-
-    def expovariate(self, rate: float) -> float:
-        return self.seconds.pop(0) if self.seconds else math.inf
-
-
-def test_a_death_repeats_its_task(monkeypatch):
-    # The only worker dies at 2, comes back at 7, and does the task of 3 again, then the other.
-    monkeypatch.setattr("mkldist.run.forecast.random.Random", Lives(2.0))
-    took = simulated([3.0, 1.0], Crew(1, deaths_per_hour=1.0), blocks=0)
-    assert took.seconds == 2 + RESTART_SECONDS + 4
-    assert (took.deaths, took.abandoned, took.computing_seconds) == (1, 0, 6.0)
-
-
-def test_another_worker_takes_the_task_of_a_dead_one(monkeypatch):
-    # One dies at 2 of 3 seconds; the other, free at 1, would idle otherwise: it has 0–1, 2–5.
-    monkeypatch.setattr("mkldist.run.forecast.random.Random", Lives(2.0))
-    took = simulated([3.0, 1.0], Crew(2, deaths_per_hour=1.0))
-    assert (took.seconds, took.deaths, took.tasks) == (5.0, 1, 3)
-
-
-def test_a_run_whose_workers_always_die_is_abandoned(monkeypatch):
-    # Each of MAX_ATTEMPTS attempts ends with the second death.
-    monkeypatch.setattr("mkldist.run.forecast.random.Random", Lives(*[1.0] * 100))
-    took = simulated([3.0], Crew(1, deaths_per_hour=1.0))
-    assert took.abandoned == 1
-    assert took.deaths == 2 * MAX_ATTEMPTS
-    assert took.seconds == took.deaths + (took.deaths - 1) * RESTART_SECONDS
-
-
-def test_a_seed_gives_one_outcome():
-    crew = Crew(5, stragglers=0.3, deaths_per_hour=2000.0, seed=7)
-    times = [1.0 + i % 3 for i in range(40)]
-    assert simulated(times, crew) == simulated(times, crew)
-    others = [simulated(times, Crew(5, 1, 0.3, 3.0, 2000.0, seed)).seconds for seed in range(5)]
-    assert len(set(others)) > 1
 
 
 @given(
@@ -431,7 +337,7 @@ def test_a_seed_gives_one_outcome():
 @settings(max_examples=60)
 def test_no_schedule_beats_the_bounds_and_lists_keep_grahams(times, workers, threads):
     """Graham 1966: list scheduling takes at most (2 - 1/m) of the best possible time."""
-    took = simulated(times, Crew(workers, threads))
+    took = took_of(times, workers, threads)
     m, work = workers * threads, took.computing_seconds
     assert work == pytest.approx(math.fsum(times))
     least = max(work / m, took.longest_seconds)
@@ -472,7 +378,7 @@ def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
         for n_workers, seconds in took.items():
             costs = costs_of(text, RATES, n_workers, each)
             assert {(r.dataset, r.bank_label, r.key) for r in costs.plan.runs} == each.keys()
-            rows = forecasts(costs, Crew(n_workers), numbers=())
+            rows = forecasts(costs, n_workers, numbers=())
             [foretold] = [row.seconds for row in rows if row.workers == n_workers]
             assert foretold == pytest.approx(seconds, rel=TOLERANCE)
 
@@ -494,7 +400,7 @@ def test_what_one_two_and_four_workers_compute_is_foretold_from_some_of_their_ru
             plan = costs_of(text, RATES, n_workers).plan
             known = recorded_costs(plan, Journal(output / "records.journal"))
             costs = costs_of(text, RATES, n_workers, known)
-            rows = list(forecasts(costs, Crew(n_workers), numbers=()))
+            rows = list(forecasts(costs, n_workers, numbers=()))
         [foretold] = [row for row in rows if row.workers == n_workers]
         bank = costs.plan.banks[0]
         built = bank.n_bytes / FLOAT_BYTES * RATES.kernel_value_seconds
