@@ -25,9 +25,9 @@ from mkldist.from_python.listings import KINDS, Known
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from mkldist.cli.first_sweep import Facts
     from mkldist.data.dataset import Dataset
     from mkldist.data.table_profile import Column
-    from mkldist.run.first_sweep import Facts
     from mkldist.solvers.base import Method
     from mkldist.solvers.solver_params import SolverParams
 
@@ -51,9 +51,9 @@ def init_command(
     context: click.Context, data: Path, label: str | None, file: Path | None, overwrite: bool
 ) -> None:
     """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
+    from mkldist.cli.first_sweep import first_sweep, sweep_name
     from mkldist.cli.sweeps import plan_command
     from mkldist.core.durable import check_free, write_file, writing
-    from mkldist.run.first_sweep import first_sweep, sweep_name
 
     target = file or Path(f"{sweep_name(data)}.toml")
     check_free(target, overwrite=overwrite)
@@ -70,10 +70,10 @@ def init_command(
 
 def _facts(data: Path, label: str | None) -> Facts:
     """Return what the data are like: of a table by its columns, of others by the data set."""
+    from mkldist.cli.first_sweep import Facts, sweep_name
     from mkldist.data.catalogue import load_dataset
     from mkldist.data.table_profile import TableProfile, check_label, read_columns
     from mkldist.errors import DataError
-    from mkldist.run.first_sweep import Facts, sweep_name
     from mkldist.spec.datasets import DatasetSpec
 
     columns = read_columns(data)

@@ -33,7 +33,6 @@ from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum
 from tests.refit.sweeps import recorded
 from tests.run.sweeps import records, run_here
-from tests.variants import quick
 
 N = 60
 SWEEP = """
@@ -225,8 +224,9 @@ def write_gaps(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fit", ["train", "all"])
-@pytest.mark.parametrize("impute", quick(["median", "mean", "most_frequent"]))
+@pytest.mark.parametrize(
+    ("fit", "impute"), [("train", "median"), ("all", "mean"), ("train", "most_frequent")]
+)
 def test_decision_values_are_those_of_imputers_fitted_on_the_same_rows(
     fit, impute, tmp_path, scheduler
 ):
@@ -346,7 +346,7 @@ def write_table(folder: Path) -> np.ndarray:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream", "recompute"])
+@pytest.mark.parametrize("backend", ["mmap", "recompute"])
 def test_a_bank_of_numbers_and_texts_is_learnt_from_and_predicts(
     backend: str, tmp_path: Path, scheduler: str | None
 ) -> None:

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, SVR
 
 import mkldist
 from mkldist.data.snapshot import load_snapshot
-from mkldist.errors import DataError, InputError, SpecError
+from mkldist.errors import DataError, SpecError
 from mkldist.fit.score import failed_record
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.methods.registry import METHODS, MODULES
@@ -121,16 +121,6 @@ def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
     # Two of the passes fit the traces, and no round of any solver is made for it alone.
     assert together.passes <= max(alone) + 2
     assert together.passes < sum(alone) / 5
-
-
-@pytest.mark.slow
-def test_isolated_execution_does_the_same(tmp_path):
-    one = do(iris(LEVEL), tmp_path)
-    other = do('execution = "isolated"\n' + iris(LEVEL), tmp_path)
-    assert set(one.records) == set(other.records)
-    for place, record in one.records.items():
-        np.testing.assert_array_equal(record.decision_values, other.records[place].decision_values)
-    assert other.passes > one.passes
 
 
 def test_ties_go_to_the_larger_class(tmp_path):
@@ -417,19 +407,6 @@ def check_tree(output, splits):
 
 
 @pytest.mark.slow
-def test_traces_come_whole_out_of_a_sweep_that_is_resumed(tmp_path, scheduler):
-    output = tmp_path / "out" / "values"
-    run_here(sweep(), output, scheduler)
-    before = record_times(output)
-    changed = sweep().replace("C = [0.1, 1.0]", "C = [0.01, 0.1, 1.0]")
-    outcome = run_here(changed, output, scheduler)
-    assert (outcome.computed, outcome.skipped) == (2, 4)
-    assert {k: v for k, v in record_times(output).items() if k in before} == before
-    [snapshot] = (output / "snapshots").iterdir()
-    check_tree(output, load_snapshot(snapshot)[1])
-
-
-@pytest.mark.slow
 def test_targets_in_other_units_are_other_runs_on_the_same_banks(tmp_path, scheduler):
     output = tmp_path / "out" / "values"
     first = run_here(sweep(), output, scheduler)
@@ -467,24 +444,6 @@ def test_classes_and_values_in_one_sweep(tmp_path, scheduler):
         assert "rmse" not in tree["two_moons/spicymkl"].ds
 
 
-@pytest.mark.slow
-def test_precomputed_matrices_of_real_values(tmp_path, scheduler):
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(40, 3))
-    y = 100 + 30 * x[:, 0] * x[:, 1] + rng.normal(size=40)
-    np.savez(tmp_path / "mine.npz", grams=[(1 + x @ x.T) ** k for k in (1, 2)], y=y)
-    text = """
-        name = "given"
-        datasets = [{ name = "mine", grams = "mine.npz", task = "regression" }]
-        splits = { kind = "kfold", folds = 3 }
-        banks = [{ family = "precomputed" }]
-        methods = [{ name = "spicymkl", loss = "squared", C = 100.0 }]
-    """
-    run_here(text, tmp_path / "given", scheduler)
-    with open_results(tmp_path / "given") as tree:
-        assert (tree["mine/spicymkl"].r2 > 0.9).all()
-
-
 def test_methods_of_classes_are_refused_before_anything_is_done(tmp_path):
     for name, said in (
         ("level", "level with loss hinge, which learns two classes"),
@@ -497,12 +456,6 @@ def test_methods_of_classes_are_refused_before_anything_is_done(tmp_path):
         assert "remove the method or the data set" in str(caught.value)
         assert list(tmp_path.iterdir()) == []
     assert 'loss = "squared" or "epsilon"' in str(caught.value)
-
-
-def test_one_loss_of_a_list_that_cannot_is_named(tmp_path):
-    text = MIXED.replace('"squared"', '["squared", "hinge"]')
-    with pytest.raises(SpecError, match="loss hinge"):
-        run_here(text, tmp_path / "out", None)
 
 
 TWO_C = '[[methods]]\nname = "uniform"\nC = [1.0, 10.0]\n'
@@ -720,15 +673,6 @@ def test_selected_settings_are_those_of_least_validation_error(tmp_path, schedul
     assert (whole.C[0] == mkldist.selected(ties)["moons/level"].C).all()
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
-def test_without_selection_there_is_nothing_to_select_by(tmp_path, scheduler):
-    toml = folded('[[methods]]\nname = "majority"\n', selection="")
-    run_here(toml, tmp_path / "out", scheduler)
-    with pytest.raises(InputError, match=r"without inner folds"):
-        mkldist.selected(mkldist.open_results(tmp_path / "out"))
-
-
 RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
 C_10 = '[[methods]]\nname = "uniform"\nC = 10.0\n'
 RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 100.0\n'
@@ -747,12 +691,6 @@ def test_an_error_is_recorded_with_its_traceback():
     assert record.error == "class 'a', inner fold 1 (from 0): ZeroDivisionError: of two kernels"
     assert "in broken" in record.provenance["traceback"]
     assert record.provenance.keys() > {"traceback"}
-
-
-def test_words_in_place_of_an_error_have_no_traceback():
-    record = failed_record(RUN, "its worker died", 7)
-    assert record.error == "its worker died"
-    assert "traceback" not in record.provenance
 
 
 def test_scores_of_two_classes_are_those_of_scikit_learn(tmp_path):
@@ -830,13 +768,3 @@ def test_the_error_on_training_rows_is_that_of_the_decision_function(tmp_path, s
         assert record.scores["train_error"] == pytest.approx(wrong.mean())
         errors.add(round(wrong.mean(), 3))
     assert len(errors) > 1
-
-
-def test_scores_of_classes_are_recorded_for_two(tmp_path):
-    done = do(text(C_10), tmp_path)
-    for record in done.records.values():
-        split = done.splits[record.split]
-        y, values = done.dataset.y[split.test], record.decision_values[: len(split.test)]
-        expected = metrics.confusion_matrix(y, np.where(values >= 0, 1.0, -1.0))
-        np.testing.assert_array_equal(record.of_classes["confusion"], expected)
-        assert record.of_classes["unlabelled_confusion"].sum() == len(split.unlabelled)

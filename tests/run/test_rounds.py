@@ -140,14 +140,6 @@ def test_what_is_proposed_follows_from_what_is_recorded(search, n_runs):
     assert not again.advance(store)
 
 
-def test_a_replay_stops_where_a_run_is_missing():
-    rounds, store = rounds_of(HALVING), Store()
-    found = to_the_end(rounds, store)
-    store.recorded.remove(next(iter(found[0])))
-    rounds.replay(store)
-    assert {run.id for run in rounds.plan.runs} == found[0]
-
-
 def test_the_same_setting_at_two_places_has_two_runs_whatever_was_proposed_elsewhere():
     both, store = rounds_of(HALVING, LEVEL + OTHER), Store()
     found = to_the_end(both, store)

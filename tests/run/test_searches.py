@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import tomllib
-from dataclasses import replace
 from importlib.util import find_spec
 from io import StringIO
-from itertools import pairwise
 from pathlib import Path
-from shutil import copytree
 
 import numpy as np
 import pytest
@@ -19,7 +16,6 @@ from rich.console import Console
 
 import mkldist
 from mkldist.bank.store import GramStore
-from mkldist.core.metrics import METRICS
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import InputError
 from mkldist.fit.select import choose, prepared_fit
@@ -29,14 +25,12 @@ from mkldist.results.schema import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.sweep import round_note, run_sweep
+from mkldist.run.sweep import run_sweep
 from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.tasks import STATES
 from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import (
     end,
-    kill_after,
-    misbehaving_methods,
     plan_of,
     record_times,
     records,
@@ -358,38 +352,6 @@ def test_the_progress_tells_the_best_so_far(tmp_path):
     assert f"moons/level: validation error {error:.2f} %, C = " in said
 
 
-@pytest.mark.slow
-def test_a_note_spans_the_settings_of_all_splits():
-    from types import SimpleNamespace
-
-    rounds = SimpleNamespace(
-        spec=SimpleNamespace(sized_banks=["one", "two"]),
-        most=SimpleNamespace(runs=[SimpleNamespace(at={"trial": 0})] * 4),
-        compared=2,
-        metric_of=lambda dataset: METRICS["rmse"],
-        best=lambda: {
-            ("d", "b", "m", 0): (1.0, {"C": 2.0, "loss": "squared"}),
-            ("d", "b", "m", 1): (2.0, {"C": 12.5, "loss": "hinge"}),
-        },
-    )
-    assert round_note(rounds).splitlines() == [
-        "search: 2 of at most 4 runs; best so far:",
-        "  d/b/m: validation RMSE 1.500, C = 2…12.5, loss = squared|hinge",
-    ]
-
-
-@pytest.mark.slow
-def test_records_of_a_search_are_found_by_ids_alone(tmp_path, scheduler):
-    output = tmp_path / "out"
-    outcome = run_here(text(RANDOM), output, scheduler)
-    store = Journal(output / "records.journal")
-    gone = outcome.plan.runs[3].id
-    store.remove([gone])
-    again = run_here(text(RANDOM), output, scheduler)
-    assert (again.computed, again.skipped) == (1, 11)
-    assert store.read(gone) is not None
-
-
 SPICY = sweep_text({"spicymkl": [10.0, 2.5]}, execution="isolated")
 TEXT = SPICY.replace("[[datasets]]", "tol = 1e-7\n[[datasets]]", 1) + (
     'loss = "hinge"\n'
@@ -582,34 +544,6 @@ def test_one_size_is_that_of_the_list_and_keeps_the_name(study, tmp_path):
         }
 
 
-@pytest.mark.slow
-def test_a_study_goes_on_after_a_kill(study, tmp_path):
-    output = tmp_path / "out"
-    before = kill_after(5, STUDY, output)
-    outcome = in_this_process(STUDY, output)
-    assert outcome.skipped >= 5
-    assert outcome.skipped + outcome.computed == 24
-    assert before.items() <= record_times(output).items()
-    assert {i: r.objective for i, r in records(output).items()} == {
-        i: pytest.approx(r.objective) for i, r in records(study).items()
-    }
-
-
-@pytest.mark.slow
-def test_a_search_halves_the_training_parts_of_each_size(tmp_path, scheduler):
-    text = PLAIN.replace(*SPLITS).replace("C = [10.0]", "C = {low = 1.0, high = 100.0}")
-    text += (
-        "\n[selection]\nfolds = 2\n[search]\nkind = \"halving\"\n"
-        "resource = \"training-size\"\ntrials = 2\nfirst = 0.5\nfactor = 2\nrungs = 2\n"
-    )  # fmt: skip
-    outcome = run_here(text, tmp_path / "out", scheduler)
-    assert not outcome.failed
-    sizes = {run.dataset for run in outcome.plan.runs}
-    assert sizes == {"two_moons-10", "two_moons-30"}
-    with open_results(tmp_path / "out") as tree:
-        assert tree["two_moons-10/level"].training_fraction.values.tolist() == [0.5, 1.0]
-
-
 @pytest.mark.parametrize(
     ("right", "wrong", "message"),
     [
@@ -621,25 +555,6 @@ def test_a_search_halves_the_training_parts_of_each_size(tmp_path, scheduler):
 def test_sizes_that_there_are_not_are_refused(right, wrong, message):
     with pytest.raises(InputError, match=message):
         plan_of(STUDY.replace(right, wrong))
-
-
-@pytest.mark.slow
-def test_isolated_runs_do_not_overlap_though_more_workers_are_asked_for(tmp_path):
-    text = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated").replace(*SPLITS)
-    output = tmp_path / "out"
-    with misbehaving_methods():
-        outcome = run_sweep(
-            SweepSpec.model_validate(tomllib.loads(text)),
-            origin=tmp_path / "sweep.toml",
-            output=output,
-            connect_options=ConnectOptions(n_workers=2),
-        )
-    assert outcome.computed == 12
-    walls = {i: record.times["wall_seconds"] for i, record in records(output).items()}
-    ends = {name.split(".")[0]: end / 1e9 for name, end in record_times(output).items()}
-    spans = sorted((ends[i] - walls[i], ends[i]) for i in walls)
-    assert all(wall >= SECONDS for wall in walls.values())
-    assert not sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
 @pytest.mark.slow
@@ -663,32 +578,3 @@ def test_runs_tell_what_passes_cost_and_nodes_what_banks_cost(study):
                 assert node.build_seconds[split] == spent.seconds > 0
                 assert node.build_cpu_seconds[split] == spent.cpu_seconds > 0
                 assert node.bank_bytes[split] == store.n_kernels * store.layout.n_entries * 8
-
-
-@pytest.mark.slow
-def test_records_without_the_new_times_read_as_missing(study, tmp_path):
-    output = tmp_path / "out"
-    copytree(study, output)
-    store, gone = Journal(output / "records.journal"), ("build_seconds", "pass_cpu_seconds")
-    for record in records(output).values():
-        times = {name: seconds for name, seconds in record.times.items() if name not in gone}
-        store.append([replace(record, times=times)])
-    assert in_this_process(STUDY, output).computed == 0
-    with open_results(output) as tree:
-        for node in method_nodes(tree):
-            assert np.isnan(node.build_seconds).all()
-            assert np.isnan(node.pass_cpu_seconds).all()
-            assert (node.build_cpu_seconds > 0).all()
-
-
-@pytest.mark.slow
-def test_banks_that_passes_compute_cost_no_time_to_build(tmp_path):
-    text = STUDY.replace('backend = "auto"', 'backend = "recompute"')
-    in_this_process(text.replace("n_kernels = [4, 8, 16]", "n_kernels = [4]"), tmp_path / "out")
-    with open_results(tmp_path / "out") as tree:
-        for node in method_nodes(tree):
-            assert node.attrs["bank"] == "grid-4"
-            assert (node.build_seconds == 0).all()
-            assert (node.bytes_read == 0).all()
-            if node.name == "uniform":
-                assert (node.pass_bytes == node.passes * node.bank_bytes).all()

@@ -18,7 +18,6 @@ from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import list_banks
 from mkldist.errors import DataError, SpecError
 from mkldist.kernels.graph import graph_laplacian
-from mkldist.results.journal import Journal
 from mkldist.run import bank_refs
 from mkldist.run.bank_refs import (
     cached_inputs,
@@ -59,8 +58,7 @@ def built(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("nothing_kept")
-@pytest.mark.parametrize("fit", ["train", "all"])
-@pytest.mark.parametrize("features", ["preprocessed", "raw"])
+@pytest.mark.parametrize(("fit", "features"), [("train", "raw"), ("all", "preprocessed")])
 def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
     graph = f'[graph]\nneighbours = 5\nweights = "heat"\nfeatures = "{features}"'
     done = do(text(fit=fit, graph=graph), tmp_path)
@@ -206,25 +204,6 @@ def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
     with pytest.raises(SpecError, match=said):
         do(text(UNIFORM, **changes), tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("nothing_kept")
-def test_what_is_recorded_is_not_done_again(tmp_path, built):
-    done = do(text(), tmp_path)
-    store = Journal(tmp_path / "records.journal")
-    lost = [run.id for run in done.plan.runs if run.method in ("lapmkl", "uniform")]
-    times = {i: store._path(i, r.state).stat().st_mtime_ns
-             for i in store.states() if (r := store.read(i)) and i not in lost}  # fmt: skip
-    for run_id in lost:
-        store.remove([run_id])
-    laplacian.cache_clear()
-    again = do(text(), tmp_path)
-    assert len(built) == 2
-    for run_id, time in times.items():
-        record = store.read(run_id)
-        assert store._path(run_id, record.state).stat().st_mtime_ns == time
-    for place, record in done.records.items():
-        np.testing.assert_array_equal(again.records[place].decision_values, record.decision_values)
 
 
 @pytest.mark.usefixtures("nothing_kept")

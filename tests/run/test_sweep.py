@@ -21,7 +21,6 @@ from mkldist.data.splits import repeated_folds
 from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
 from mkldist.fit.api import solve
 from mkldist.fit.problem import Subproblem, TrainingView, chains_of
-from mkldist.planning.costs import factor_rounds
 from mkldist.planning.model import RunPlan
 from mkldist.results.folder import WORK_NOTE
 from mkldist.results.journal import Journal
@@ -31,13 +30,8 @@ from mkldist.run import sweep
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import dashboard_line
 from mkldist.run.sweep_setup import (
-    RECOMPUTED_BYTES_A_SECOND,
-    SECONDS_OF_A_SOLVER,
     SECONDS_OF_PROCESSES,
     WallTime,
-    bank_seconds,
-    build_seconds,
-    certificate_bytes,
     expected_seconds,
     is_small,
     parse_wall_time,
@@ -398,13 +392,11 @@ def test_a_path_goes_on_from_what_is_recorded(tmp_path, scheduler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weights", ["shared", "own"])
-def test_classes_have_paths_of_their_own(tmp_path, scheduler, weights):
+def test_classes_have_paths_of_their_own(tmp_path, scheduler):
     text = text_of("path", {"level": [1.0, 10.0]}, repeats="1")
     text = text.replace('name = "two_moons"\noptions = { n = 80, noise = 0.3 }', 'name = "iris"')
-    shared = 'kernel_weights = "shared"' if weights == "shared" else ""
     output = tmp_path / "out" / "small"
-    outcome = run_here(f"{text}\n{shared}", output, scheduler)
+    outcome = run_here(text, output, scheduler)
     assert outcome.counts[RunState.COMPLETE] == 2
     passes = {r.params["C"]: passes_of(r) for r in records(output).values()}
     assert passes[10.0] <= passes[1.0]
@@ -477,31 +469,10 @@ def test_a_bank_that_takes_long_to_build_is_no_small_work():
     assert not is_small(many, many.batches)
 
 
-def test_each_round_of_a_solution_on_factors_takes_a_pass_over_the_kernels():
-    [bank] = plan_of(sweep_text({"level": [1.0]}, repeats=1, backend="factors")).banks
-    n = bank.n_points
-    assert certificate_bytes(bank) == 8 * bank.n_kernels * n * (n + 1) / 2
-    one, two = bank_seconds(bank, 5.0, 1), bank_seconds(bank, 5.0, 2)
-    of_pass = certificate_bytes(bank) / RECOMPUTED_BYTES_A_SECOND
-    assert two - one == pytest.approx(SECONDS_OF_A_SOLVER + factor_rounds(bank).usual * of_pass)
-    assert 0.0 < build_seconds(bank) < of_pass * 100
-
-
 def test_methods_from_elsewhere_get_processes():
     with misbehaving_methods():
         plan = plan_of(sweep_text({"killing": [1.0]}))
         assert not is_small(plan, plan.batches)
-
-
-def test_what_the_user_chooses_is_no_default():
-    assert ConnectOptions().are_default
-    for chosen in (
-        ConnectOptions(n_workers=1),
-        ConnectOptions(threads_per_worker=2),
-        ConnectOptions("tcp://host:1"),
-        ConnectOptions(cluster_file=Path("cluster.yaml")),
-    ):
-        assert not chosen.are_default
 
 
 TEXT = sweep_text({"uniform": [1.0, 10.0], "level": [100.0]}, execution="isolated")
@@ -555,11 +526,6 @@ def test_a_sweep_ends_at_its_time_and_the_same_call_resumes(tmp_path, monkeypatc
 
 
 LINK = "http://127.0.0.1:8787/status"
-
-
-@pytest.mark.parametrize("own", [True, False])
-def test_the_address_is_shown(own):
-    assert dashboard_line(LINK, own=own) == f"dashboard: {LINK}"
 
 
 def test_without_bokeh_the_line_says_what_installs_it(monkeypatch):

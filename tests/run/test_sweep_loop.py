@@ -31,7 +31,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.run import cluster, record_queue, sweep_loop
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.local_workers import ThreadWorker, thread_worker
+from mkldist.run.local_workers import thread_worker
 from mkldist.run.progress import Progress
 from mkldist.run.record_queue import RecordReceiver, RecordSender, packed, queue_name, unpacked
 from mkldist.run.sweep_loop import PendingTasks, StatusWriter, SweepLoop, _Pending
@@ -40,7 +40,7 @@ from mkldist.run.tasks import BatchTask, Stage
 from mkldist.run.work_queue import BatchItem, BuildItem
 from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
 from tests.run.scheduler_in_memory import SchedulerInMemory
-from tests.run.sweeps import plan_of, records, run_here, solutions, sweep_text
+from tests.run.sweeps import plan_of, records, run_here, sweep_text
 
 WAITING = "waiting for another isolated run on its machine"
 RUNS = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(2))
@@ -197,15 +197,6 @@ def through_the_queue(monkeypatch, change):
 
 def times_done(tasks) -> Counter[str]:
     return Counter(run.id for task in tasks for run in task.runs)
-
-
-@pytest.mark.slow
-def test_what_a_batch_sends_is_recorded_as_what_it_returns(tmp_path, client, monkeypatch):
-    sweep(TEXT, tmp_path / "returned" / "small")
-    tasks = through_the_queue(monkeypatch, lambda _, records: records)
-    assert sweep(TEXT, tmp_path / "small").computed == 6
-    assert solutions(tmp_path / "small") == solutions(tmp_path / "returned" / "small")
-    assert set(times_done(tasks).values()) == {1}
 
 
 def test_runs_that_a_batch_sent_before_it_died_are_not_done_again(tmp_path, client, monkeypatch):
@@ -547,14 +538,6 @@ def test_a_machine_that_does_one_task_at_a_time_has_one_worker_and_keeps_it():
     assert not tasks.has_room
 
 
-def test_the_only_worker_of_each_machine_needs_no_choice():
-    client = Ending(a_1=2, b_1=1)
-    tasks = PendingTasks(client, one_a_machine=True)
-    assert (tasks.n_threads, tasks.has_room) == (2, True)
-    tasks.submit(ITEM, build, "task")
-    assert client.allowed is None
-
-
 def test_a_task_whose_workers_have_gone_is_given_to_the_next_of_the_machine():
     client = Ending(a_1=1, a_2=1)
     tasks = PendingTasks(client, one_a_machine=True)
@@ -566,13 +549,6 @@ def test_a_task_whose_workers_have_gone_is_given_to_the_next_of_the_machine():
     assert not tasks.has_room
     assert client.allowed == ["tcp://a:2"]
     assert [future.key for future in client.cancelled] == [client.futures[0].key]
-
-
-def test_without_workers_one_task_waits_for_the_first():
-    tasks = PendingTasks(Ending())
-    assert (tasks.n_threads, tasks.threads_of_a_machine, tasks.has_room) == (0, 0, True)
-    tasks.submit(ITEM, build, "task")
-    assert not tasks.has_room
 
 
 def test_a_receipt_is_taken_and_its_future_released():
@@ -666,10 +642,6 @@ def test_what_ended_before_an_error_of_the_cluster_counts():
         tasks.wait(0.0)
 
 
-def test_nothing_is_an_outcome_while_no_task_ends():
-    assert PendingTasks(Ending()).wait(0.0) == []
-
-
 def test_all_tasks_in_flight_are_cancelled():
     client = Ending(a_1=2)
     tasks = PendingTasks(client)
@@ -710,13 +682,6 @@ def test_what_has_not_begun_can_be_cancelled():
     assert (waiting.status, done) == ("cancelled", [])
 
 
-def test_the_end_waits_for_the_task():
-    done = []
-    with thread_worker() as client:
-        client.submit(lambda _: (time.sleep(0.1), done.append(1)), None, key="a", pure=False)
-    assert (done, client.status) == ([1], "closed")
-
-
 def test_an_interrupt_does_not_wait_for_the_task():
     go, tasks = threading.Event(), []
 
@@ -730,15 +695,6 @@ def test_an_interrupt_does_not_wait_for_the_task():
         interrupted()
     assert [one.status for one in tasks] == ["closed", "pending"]
     go.set()
-
-
-def test_a_callback_that_comes_late_is_called_at_once():
-    client, told = ThreadWorker(), []
-    task = client.submit(doubled, 1, key="a", pure=False)
-    client.close(wait=True)
-    task.add_done_callback(told.append)
-    assert told == [task]
-    assert task.result() == 2
 
 
 THREE = tuple(RunPlan(f"r{i}", "d", "b", "b", 0, "uniform", "uniform", {}) for i in range(3))

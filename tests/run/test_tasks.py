@@ -428,21 +428,6 @@ def test_machines_that_share_a_cache_have_turns_of_their_own(monkeypatch):
     assert len(files) == 2
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("cache")
-def test_an_error_of_who_is_told_of_the_wait_comes_out(holder):
-    """It may be an OSError, as that of a connection that is closed, and says nothing of locks."""
-
-    def fail() -> None:
-        raise ConnectionResetError("of the announcement")
-
-    with (
-        pytest.raises(ConnectionResetError, match="of the announcement"),
-        tasks.exclusive_machine_lock(fail),
-    ):
-        pytest.fail("it has the turn")
-
-
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("refusal", ["no locks", "no folder"])
 def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, refusal):
@@ -479,12 +464,11 @@ def test_bytes_are_those_of_all_arrays_within():
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.has_path])
-@pytest.mark.parametrize("acceleration", ["working-set", "none"])
-def test_the_arrays_of_every_method_count(name, acceleration):
+def test_the_arrays_of_every_method_count(name):
     draw = np.random.default_rng(0)
     x = draw.normal(size=(12, 20, 6))
     grams, y = x @ x.transpose(0, 2, 1), np.where(np.arange(20) % 2, 1.0, -1.0)
-    solution = mkldist.solve(name, grams, y, acceleration=acceleration, tol=0.1)
+    solution = mkldist.solve(name, grams, y, tol=0.1)
     if solution.state is not None:
         assert bytes_of(solution.state) >= 8 * 20
 

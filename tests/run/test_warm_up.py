@@ -207,16 +207,6 @@ def test_a_specimen_is_solved_once_and_its_error_is_left_to_the_run(tmp_path, mo
     assert solved == [SPECIMEN]
 
 
-def test_a_folder_that_cannot_be_made_only_costs_time(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    solved = []
-    monkeypatch.setattr(module, "_warm", set())
-    monkeypatch.setattr(module, "solve_specimen", lambda *given: solved.append(given))
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "file" / "cache"))
-    warm_up({SPECIMEN: {}})
-    assert solved == [(SPECIMEN, {})]
-
-
 # Compiles one function; the number of the function's files on disk is printed.
 COMPILED = """
 import os, signal, sys

@@ -98,11 +98,6 @@ def test_batches_are_unfinished_until_they_end_however_they_are_divided():
     assert bench.work_queue.unfinished_batches == 0
 
 
-def test_a_complete_bank_needs_no_building():
-    bench = Bench(n_blocks=0)
-    assert isinstance(bench.work_queue.next(), BatchItem)
-
-
 def test_the_batches_of_a_sharded_bank_stay_whole_and_have_all_workers_for_themselves():
     bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=4, divisible=True, sharded=["b0"])
     for _ in range(2):
@@ -168,12 +163,6 @@ def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread(
     for item in items[2:]:
         bench.build(item)
     assert not bench.work_queue.next().builds
-
-
-def test_what_is_complete_or_has_several_batches_is_not_built_by_a_batch():
-    assert not Bench(n_blocks=0, n_threads=1, loaded=True).work_queue.next().builds
-    several = Bench(n_batches=2, n_threads=1, loaded=True)
-    assert isinstance(several.work_queue.next(), BuildItem)
 
 
 def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():

@@ -554,16 +554,6 @@ def test_places_are_tried_from_both_sides_and_those_of_a_silent_worker_are_not(t
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
 
 
-def test_a_place_that_this_process_cannot_write_is_told(monkeypatch, tmp_path):
-    def refused(place):
-        raise OutputError(place.root, "a read-only file system")
-
-    monkeypatch.setattr(SharedStorage, "probing", refused)
-    tried = check_storage(Told(), {"results": str(tmp_path)}, [])
-    assert "read-only" in str(tried.refused["results"])
-    assert not tried.is_shared("results", "a")
-
-
 def test_the_line_on_what_is_shared_names_what_is_done_instead():
     assert sharing_line(Sharing(), NEEDS) == "workers read data from /out"
     assert sharing_line(Sharing(True, False), NEEDS).endswith("machine builds banks for itself")

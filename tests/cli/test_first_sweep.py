@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.cli.first_sweep import Facts, first_sweep, sweep_name
 from mkldist.data.table_profile import TableProfile, read_columns
 from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.first_sweep import Facts, first_sweep, sweep_name
 from mkldist.run.sweep_setup import planned
 from mkldist.solvers.base import PATH_OF_C
 from mkldist.spec.load import load_sweep
