@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
+from mkldist.core.compiled import jit_is_disabled
 from mkldist.core.durable import ABANDONED_AFTER_SECONDS, write_file
 from mkldist.core.memory import (
     DEFAULT_TASK_BYTES,
@@ -80,7 +81,9 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield _processors()
     yield _memory()
     yield _linear_algebra()
-    yield _compiled_code()
+    if jit_is_disabled():
+        found = "none by NUMBA_DISABLE_JIT"
+        yield Finding("compiled code", found, "Unset it: Python is slow")
     yield from _disk(folder)
     yield _node_cache()
 
@@ -137,21 +140,6 @@ def _linear_algebra() -> Finding:
     given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
     message = "; workers take one each"
     return Finding("BLAS", ", ".join([*sorted(words), *given] or ["unknown"]) + message)
-
-
-def _compiled_code() -> Finding:
-    from mkldist.core.compiled import jit_is_disabled
-    from mkldist.solvers.svm import slack_rounding
-
-    if jit_is_disabled():
-        return Finding("compiled code", "none by NUMBA_DISABLE_JIT", "Unset it: Python is slow")
-    one: Any = slack_rounding  # any compiled function knows where numba keeps its code
-    folder = Path(one.stats.cache_path)
-    place = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).parents[1])
-    place = place if place in (folder, *folder.parents) else folder
-    there = len(list(place.rglob("*.nbi"))) if place.is_dir() else 0
-    advice = "" if there else "The first sweep compiles what it needs, which takes a minute or two"
-    return Finding("compiled code", f"{there} functions in {place}", advice)
 
 
 def _disk(folder: Path) -> Iterator[Finding]:

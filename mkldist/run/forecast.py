@@ -40,7 +40,7 @@ from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.sweep_loop import PendingTasks
-from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue
+from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec
@@ -364,7 +364,7 @@ def forecasts(
     rates, memory, alone = costs.rates, costs.plan.memory_per_worker, 0.0
 
     def make_queue(is_recorded: Callable[[str], bool], n_threads: Callable[[], int]) -> WorkQueue:
-        return WorkQueue.of_plans(banks, batches, costs.blocks, is_recorded, n_threads)
+        return WorkQueue(backends_of(banks), batches, costs.blocks, is_recorded, n_threads)
 
     for number in sorted({1, workers, *numbers}) if batches else ():
         speed = rates.storage_bytes_per_second

@@ -52,7 +52,7 @@ from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
 from mkldist.run.sweep_setup import BankKey, Work
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
-from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue
+from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
 
 if TYPE_CHECKING:
@@ -392,8 +392,8 @@ class SweepLoop:
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
         n_banks = sum(ref.is_shared for ref in self._banks.values())
         self.counts = self._earlier.of_next_round(n_banks)
-        self._queue = WorkQueue.of_plans(
-            (ref.plan for ref in self._banks.values()),
+        self._queue = WorkQueue(
+            backends_of(ref.plan for ref in self._banks.values()),
             work.batches,
             self._missing_blocks,
             self._is_recorded,

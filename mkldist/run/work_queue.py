@@ -72,6 +72,8 @@ class AbandonedRun:
 MAX_ATTEMPTS = 3
 MAX_BLOCKS_PER_TASK = 8
 MANY_THREADS = 1000
+DIVISIBLE = ("memory", "mmap", FACTORS)
+"""Backends of banks whose last batches are divided: each share reads the bank cheaply."""
 SHARES_PER_THREAD = 2  # of the last batches: a thread that becomes idle late then takes fewer
 
 
@@ -87,6 +89,13 @@ class _BankState:
     error: str = ""  # why the bank was abandoned
 
 
+def backends_of(banks: Iterable[BankPlan]) -> dict[str, str]:
+    """Return the backend of each bank by its id; of several with one id that of a stored one."""
+    banks = list(banks)
+    stored = {bank.id: bank.backend for bank in banks if bank.stored}
+    return {bank.id: bank.backend for bank in banks} | stored
+
+
 class WorkQueue:
     """Work of a sweep, in the order in which to do it.
 
@@ -97,21 +106,18 @@ class WorkQueue:
 
     def __init__(
         self,
-        banks: Sequence[str],
+        backends: Mapping[str, str],  # by bank, in the order of the banks
         batches: Iterable[BatchPlan],
         missing_blocks: Callable[[str], Sequence[int]],
         is_recorded: Callable[[str], bool],
         n_threads: Callable[[], int],
-        divisible: Container[str] = (),
-        loaded: Container[str] = (),
-        sharded: Container[str] = (),
-        unshared: Container[str] = (),
+        unshared: Container[str] = (),  # banks that each machine builds for itself
     ) -> None:
+        self._backends, self._unshared = backends, unshared
         self._missing_blocks, self._is_recorded = missing_blocks, is_recorded
-        self._n_threads, self._divisible, self._loaded = n_threads, divisible, loaded
-        self._sharded, self._unshared = sharded, unshared
+        self._n_threads = n_threads
         self._in_flight: list[str] = []  # bank of each item that has not ended
-        self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in banks}
+        self._banks: dict[str, _BankState] = {bank: _BankState(waiting=[]) for bank in backends}
         for batch in batches:
             state = self._banks[batch.bank]
             state.waiting.append(BatchItem(batch.bank, batch.runs))
@@ -120,34 +126,6 @@ class WorkQueue:
         self._builds: deque[BuildItem] = deque()
         self._ready: deque[BatchItem] = deque()
         self._finished: list[str] = []
-
-    @classmethod
-    def of_plans(
-        cls,
-        banks: Iterable[BankPlan],
-        batches: Iterable[BatchPlan],
-        missing_blocks: Callable[[str], Sequence[int]],
-        is_recorded: Callable[[str], bool],
-        n_threads: Callable[[], int],
-        unshared: Container[str] = (),
-    ) -> WorkQueue:
-        """Return the queue of the banks and batches of a plan, in its order."""
-        banks = list(banks)
-        backends = {bank.id: bank.backend for bank in banks}
-        backends |= {bank.id: bank.backend for bank in banks if bank.stored}
-        return cls(
-            list(backends),
-            batches,
-            missing_blocks,
-            is_recorded,
-            n_threads,
-            divisible={
-                bank for bank, how in backends.items() if how in ("memory", "mmap", FACTORS)
-            },
-            loaded={bank for bank, how in backends.items() if how == "memory"},
-            sharded={bank for bank, how in backends.items() if how == "sharded"},
-            unshared=unshared,
-        )
 
     def next(self) -> Item | None:
         """Return the item to submit next, or None if nothing can begin before a task ends."""
@@ -168,8 +146,9 @@ class WorkQueue:
 
     def _waits_for_memory(self) -> bool:
         """Return True if a sharded bank fills all workers, or the next batch needs all of them."""
-        next_is_sharded = bool(self._ready) and self._ready[0].bank in self._sharded
-        return bool(self._in_flight) and (next_is_sharded or self._in_flight[0] in self._sharded)
+        next_is_sharded = bool(self._ready) and self._backends[self._ready[0].bank] == "sharded"
+        fills = bool(self._in_flight) and self._backends[self._in_flight[0]] == "sharded"
+        return fills or (bool(self._in_flight) and next_is_sharded)
 
     def _first_share(self, item: BatchItem) -> BatchItem:
         """Return a batch, or its first share if too few batches are left for all threads.
@@ -180,7 +159,7 @@ class WorkQueue:
         n_left = 1 + len(self._ready)
         more = self._to_prepare or any(state.blocks_left for state in self._banks.values())
         whole = item.attempt == 1 and len({run.split for run in item.runs}) == 1
-        if more or not whole or item.is_share or item.bank not in self._divisible:
+        if more or not whole or item.is_share or self._backends[item.bank] not in DIVISIBLE:
             return item
         threads = -(-self._n_threads() // n_left)
         shares = shares_of(item.runs, SHARES_PER_THREAD * threads if threads > 1 else 1)
@@ -310,14 +289,14 @@ class WorkQueue:
         runs = [run for item in state.waiting for run in item.runs]
         one_batch = len(divided(runs, self._possible_threads())) == 1
         enough = 1 + len(self._to_prepare) >= self._possible_threads()
-        return bank in self._loaded and one_batch and enough and not state.repairs
+        return self._backends[bank] == "memory" and one_batch and enough and not state.repairs
 
     def _release(self, state: _BankState, *, builds: bool = False) -> None:
         """Make the batches of a bank ready, divided for the workers that are there."""
         whole = [item for item in state.waiting if item.attempt == 1]
         self._ready.extend(item for item in state.waiting if item.attempt > 1)
         parts = [item.runs for item in whole]
-        if whole and whole[0].bank not in self._sharded:
+        if whole and self._backends[whole[0].bank] != "sharded":
             runs = (run for item in whole for run in item.runs)
             parts = divided(runs, self._possible_threads())
         self._ready.extend(BatchItem(whole[0].bank, runs, builds=builds) for runs in parts)

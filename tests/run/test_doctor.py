@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 import tomllib
 from dataclasses import replace
@@ -109,37 +107,6 @@ def test_little_memory_slow_disks_and_uncompiled_code_are_met_with_advice(tmp_pa
     assert found["memory"].words.startswith("1.0 GiB of ")
     assert "--memory" in found["memory"].advice
     assert "outputs.banks" in found["disk speed"].advice
-
-
-@pytest.mark.usefixtures("cache")
-@pytest.mark.slow
-def test_the_folder_of_compiled_code_is_numbas(tmp_path):
-    """NUMBA_CACHE_DIR is read when numba is imported, so a process of its own looks."""
-    script = """
-import json
-from mkldist.run.doctor import _compiled_code
-before = _compiled_code()
-import numpy as np
-import mkldist.core.compiled
-from mkldist.solvers.svm import slack_rounding
-mkldist.core.compiled.SECONDS_IN_PYTHON = 0.0
-slack_rounding(np.ones(2), np.ones(2), np.ones(2))
-after = _compiled_code()
-print(json.dumps([before.words, before.advice, after.words, after.advice]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    before, advised, after, nothing = json.loads(done.stdout)
-    assert before == f"0 functions in {tmp_path}"
-    assert "The first sweep compiles" in advised
-    assert after.endswith(f" functions in {tmp_path}")
-    assert int(after.split()[0]) >= 1
-    assert nothing == ""
 
 
 @pytest.mark.usefixtures("cache")

@@ -271,7 +271,7 @@ def took_of(
         def missing(bank):
             return [block for block in range(blocks) if (bank, block) not in built]
 
-        return WorkQueue(banks, batches, missing, is_recorded, n_threads)
+        return WorkQueue(dict.fromkeys(banks, "stream"), batches, missing, is_recorded, n_threads)
 
     def cost_of(item):
         if isinstance(item, BuildItem):
@@ -321,7 +321,7 @@ def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
 
     def make_queue(is_recorded, n_threads):
         batch = BatchPlan(run.id, run.bank, (run,))
-        return WorkQueue(["bank"], [batch], lambda bank: [], is_recorded, n_threads)
+        return WorkQueue({"bank": "stream"}, [batch], lambda bank: [], is_recorded, n_threads)
 
     cost = TaskCost(1.0, shared_seconds=8.0, parts=4)
     took = simulated(make_queue, lambda item: cost, workers)

@@ -21,8 +21,8 @@ class Bench:
     """A work queue with a storage of sets."""
 
     def __init__(
-        self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, divisible=False,
-        loaded=False, sharded=(),
+        self, n_banks=1, n_runs=4, n_batches=1, n_blocks=3, n_threads=2, backend="stream",
+        sharded=(),
     ):  # fmt: skip
         self.recorded: set[str] = set()
         self.complete: set[tuple[str, int]] = set()
@@ -39,10 +39,8 @@ class Bench:
         ]
         self.runs = {run.id for batch in batches for run in batch.runs}
         self.work_queue = WorkQueue(
-            banks, batches, self.missing,
-            lambda run: run in self.recorded, lambda: n_threads,
-            banks if divisible else (), banks if loaded else (),
-            sharded,
+            {bank: "sharded" if bank in self.sharded else backend for bank in banks},
+            batches, self.missing, lambda run: run in self.recorded, lambda: n_threads,
         )  # fmt: skip
 
     def missing(self, bank):
@@ -99,7 +97,7 @@ def test_batches_are_unfinished_until_they_end_however_they_are_divided():
 
 
 def test_the_batches_of_a_sharded_bank_stay_whole_and_have_all_workers_for_themselves():
-    bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=4, divisible=True, sharded=["b0"])
+    bench = Bench(n_banks=2, n_batches=2, n_blocks=0, n_threads=4, backend="mmap", sharded=["b0"])
     for _ in range(2):
         item = bench.work_queue.next()
         assert (item.bank, len(item.runs)) == ("b0", 4)
@@ -154,7 +152,7 @@ def test_a_final_failure_of_a_build_is_not_tried_again():
 
 
 def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread():
-    bench = Bench(n_banks=3, n_blocks=4, n_threads=2, loaded=True)
+    bench = Bench(n_banks=3, n_blocks=4, n_threads=2, backend="memory")
     items = [bench.work_queue.next() for _ in range(4)]
     assert [(type(item), item.bank) for item in items] == [
         (BatchItem, "b0"), (BatchItem, "b1"), (BuildItem, "b2"), (BuildItem, "b2"),
@@ -166,7 +164,7 @@ def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread(
 
 
 def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
-    bench = Bench(n_banks=2, n_threads=1, loaded=True)
+    bench = Bench(n_banks=2, n_threads=1, backend="memory")
     bench.abandon(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
     assert bench.recorded == {f"b0-{i}" for i in range(4)}
     assert bench.work_queue.abandoned_banks == {"b0": "not finite"}
@@ -177,7 +175,7 @@ def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
 
 
 def test_a_damaged_bank_that_a_batch_was_to_build_is_built_before_it_goes_on():
-    bench = Bench(n_threads=1, loaded=True)
+    bench = Bench(n_threads=1, backend="memory")
     batch = bench.work_queue.next()
     assert batch.builds
     bench.work_queue.bank_damaged(batch, "flipped bit")
@@ -272,7 +270,7 @@ def test_batches_are_divided_among_the_threads_that_are_there():
 
 def test_the_last_batches_are_divided_among_idle_threads():
     def sizes(n_threads, **changes):
-        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, divisible=True, **changes)
+        bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, backend="mmap", **changes)
         items = []
         while (item := bench.work_queue.next()) is not None:
             items.append(item)
@@ -291,7 +289,7 @@ def test_the_last_batches_are_divided_among_idle_threads():
 
 
 def test_a_bank_that_is_abandoned_does_not_keep_other_batches_from_being_divided():
-    bench = Bench(n_banks=2, n_runs=5, n_blocks=2, divisible=True)
+    bench = Bench(n_banks=2, n_runs=5, n_blocks=2, backend="mmap")
     builds = [bench.work_queue.next() for _ in range(4)]
     hopeless = next(item for item in builds if item.bank == "b0")
     bench.abandon(bench.work_queue.build_failed(hopeless, "no such kernel", final=True))
@@ -315,7 +313,9 @@ def test_runs_of_a_path_are_in_one_share():
 
 def test_banks_without_batches_are_built_too():
     built = []
-    work_queue = WorkQueue(["a", "b"], [], lambda bank: [0, 1], lambda run: False, lambda: 1)
+    work_queue = WorkQueue(
+        {"a": "stream", "b": "stream"}, [], lambda bank: [0, 1], lambda run: False, lambda: 1
+    )
     while (item := work_queue.next()) is not None:
         built.append((item.bank, item.blocks))
         work_queue.built(item)
@@ -324,7 +324,7 @@ def test_banks_without_batches_are_built_too():
 
 
 def test_a_bank_without_batches_that_cannot_be_built_is_abandoned():
-    work_queue = WorkQueue(["a"], [], lambda bank: [0], lambda run: False, lambda: 1)
+    work_queue = WorkQueue({"a": "stream"}, [], lambda bank: [0], lambda run: False, lambda: 1)
     for _ in range(MAX_ATTEMPTS):
         assert work_queue.abandoned_banks == {}
         work_queue.build_failed(work_queue.next(), "no answer")
@@ -342,8 +342,7 @@ def test_every_run_ends_exactly_once(data):
         n_batches=data.draw(st.integers(1, 2)),
         n_blocks=data.draw(st.integers(0, 5)),
         n_threads=data.draw(st.integers(1, 3)),
-        divisible=data.draw(st.booleans()),
-        loaded=data.draw(st.booleans()),
+        backend=data.draw(st.sampled_from(["stream", "mmap", "memory"])),
         sharded=data.draw(st.sets(st.sampled_from(["b0", "b1", "b2"]))),
     )
     in_flight, finished = [], []
