@@ -77,10 +77,7 @@ def test_the_quickstart_needs_nothing_but_scikit_learn():
 
 
 # 20 kernels and a fifth of the data.
-SMALL = (
-    "banks.xu2008.family=do2009",
-    'splits={kind="holdout", repeats=1, train_fraction=0.2}',
-)
+SMALL = ("banks.xu2008.family=do2009", 'splits={kind="holdout", repeats=1, train_fraction=0.2}')
 
 
 def run_small(

@@ -287,8 +287,7 @@ def rerun_command(
     again.check_data()
     click.echo(f"{results}: the same data; {again.versions}", err=True)
     outcome = again.run(
-        console=None if quiet else standard_error,
-        resume_command=command_line(*sys.argv[1:]),
+        console=None if quiet else standard_error, resume_command=command_line(*sys.argv[1:])
     )
     found = again.agreement()
     holds = found.holds and not (outcome.failed or outcome.waiting)

@@ -260,10 +260,7 @@ def cluster_options(folder: str = "results/NAME") -> Decorator:
 
     options = together(
         click.option(
-            "-o",
-            "--output",
-            type=PATH,
-            help=f"Folder of the results.  [default: {folder}]",
+            "-o", "--output", type=PATH, help=f"Folder of the results.  [default: {folder}]"
         ),
         click.option(
             "--workers",

@@ -166,12 +166,7 @@ def sweep(
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     given = SweepInputs.of(spec, data, changes, output)
     options = worker_choice(
-        workers,
-        threads_per_worker,
-        scheduler,
-        cluster,
-        tls,
-        allow_unencrypted=allow_unencrypted,
+        workers, threads_per_worker, scheduler, cluster, tls, allow_unencrypted=allow_unencrypted
     )
     of_file = None
     if changes:

@@ -283,14 +283,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
             "and one solver on 30 points",
         ),
         (
-            (
-                "plan",
-                "tiny.toml",
-                "--set",
-                "methods.1.name=svm",
-                "--set",
-                "methods.1.folds=200",
-            ),
+            ("plan", "tiny.toml", "--set", "methods.1.name=svm", "--set", "methods.1.folds=200"),
             "--set methods.1.folds=200: found 200; expected at most 15, the labelled",
         ),
         (

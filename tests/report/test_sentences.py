@@ -350,8 +350,7 @@ def test_what_is_missing_is_said():
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
-    [([1.0, 3.0, 0.3], "0.3…3"), ([1.0, 1.0], "1"), (["a", "b", "a"], "a/b")],
+    ("values", "said"), [([1.0, 3.0, 0.3], "0.3…3"), ([1.0, 1.0], "1"), (["a", "b", "a"], "a/b")]
 )
 def test_settings_of_splits_are_told_as_in_tables(values, said):
     sentences = explanation_sentences(explanation(setting={"C": values}))
