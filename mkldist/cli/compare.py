@@ -13,11 +13,10 @@ from mkldist.cli.options import (
     complete_compared,
     finite,
     json_option,
-    plain_table,
     print_json,
     tell_left_out,
 )
-from mkldist.core.consoles import command_line, standard_output
+from mkldist.core.consoles import command_line, plain_table, standard_output
 from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
 
 if TYPE_CHECKING:
@@ -102,8 +101,6 @@ def _asked(
             "RESULTS, RESULTS_A RESULTS_B, or RESULTS METHOD_A METHOD_B",
             "For example: mkldist compare quickstart level uniform",
         )
-    if len(words) == TWO_METHODS and words[1] == words[2]:
-        raise _twice(words)
     first = Results.of(results_of(Path(words[0])))
     second, named = first, None
     if len(words) == TWO_METHODS:
@@ -131,20 +128,15 @@ def _asked(
 def _check_alone(results: Results, named: tuple[str, str], words: Sequence[str]) -> None:
     """Refuse names that the results do not have, and two names of one method."""
     from mkldist.analysis.pairing import is_named
+    from mkldist.errors import InputError
 
     places = results.places()
     known = {name for p in places for name in (p["method"], f"{p['bank']}/{p['method']}")}
     for name in named:
         _check_names(None, [name], known)
-    own = [[place for place in places if is_named(place, name)] for name in named]
-    if own[0] == own[1] and len({place["dataset"] for place in own[0]}) == len(own[0]):
-        raise _twice(words)
-
-
-def _twice(words: Sequence[str]) -> Exception:
-    from mkldist.errors import InputError
-
-    return InputError(" ".join(words), "one method twice", "two methods")
+    one, two = ([place for place in places if is_named(place, name)] for name in named)
+    if named[0] == named[1] or (one == two and len({p["dataset"] for p in one}) == len(one)):
+        raise InputError(" ".join(words), "one method twice", "two methods")
 
 
 def _check_names(option: str | None, given: Collection[str], known: Collection[str]) -> None:
@@ -168,45 +160,23 @@ def _nothing(
 
     asked = " ".join(words)
     if comparison.unpaired:
-        one, more = comparison.unpaired[0], len(comparison.unpaired) - 1
-        found = f"nothing to pair: {one.place}: {one.reason}{f' (and {more} more)' * (more > 0)}"
+        one = comparison.unpaired[0]
         return InputError(
             asked,
-            found,
+            f"nothing to pair: {one.place}: {one.reason}",
             "runs of both on the same rows of the same data",
             "Run both sweeps with the same [splits], seed and data",
         )
-    banks = _banks_apart(words, first, second)
-    if banks:
-        advice = "Results of one bank each are compared whatever the names of their banks"
-        if len(words) == TWO_METHODS:
-            advice = "A method with its bank before it is compared across banks: BANK/METHOD"
-        return InputError(asked, f"no bank that both have ({'; '.join(banks)})",
-                          "methods on the same bank", advice)  # fmt: skip
     held = [
-        ", ".join(dict.fromkeys(f"{p['dataset']}/{p['method']}" for p in results.places()))
-        for results in (first, second)
+        ", ".join(dict.fromkeys(f"{p['dataset']}: {p['bank']}/{p['method']}" for p in one.places()))
+        for one in (first, second)
     ]
-    found = f"no method on a data set that both have ({'; '.join(dict.fromkeys(held))})"
-    return InputError(asked, found, "two methods, or one in both results, on the same data set")
-
-
-def _banks_apart(words: Sequence[str], first: Results, second: Results) -> list[str]:
-    """Return both sides with their banks if these alone keep methods from being compared."""
-    from mkldist.analysis.pairing import is_named
-
-    sides: list[list[Place]] = [first.places(), second.places()]
-    if len(words) == TWO_METHODS:
-        sides = [
-            [place for place in side if is_named(place, word)]
-            for side, word in zip(sides, words[1:], strict=True)
-        ]
-    banks = [list(dict.fromkeys(place["bank"] for place in side)) for side in sides]
-    data = [{place["dataset"] for place in side} for side in sides]
-    if {*banks[0]} & {*banks[1]} or not data[0] & data[1]:
-        return []
-    names = words[1:] if len(words) == TWO_METHODS else words
-    return [f"{name}: {', '.join(own)}" for name, own in zip(names, banks, strict=True)]
+    return InputError(
+        asked,
+        f"no two methods on one data set and bank ({'; '.join(dict.fromkeys(held))})",
+        "two methods, or one in both results, on the same data set and bank",
+        "BANK/METHOD names methods across banks",
+    )
 
 
 def _isolated(results: Results) -> bool:

@@ -8,12 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from mkldist.cli.options import (
-    complete_methods,
     complete_shown,
     data_dir_option,
     json_option,
@@ -142,55 +141,35 @@ def list_command() -> None:
 
 
 @list_command.command("datasets")
-@click.argument("names", nargs=-1)
 @data_dir_option("Folder of data sets; may be repeated.")
-@json_option("datasets", "found")
-def datasets(names: tuple[str, ...], data_dirs: tuple[Path, ...], as_json: bool) -> None:
-    """List data sets: files, those of scikit-learn, synthetic ones; or describe NAMES."""
+@json_option("datasets")
+def datasets(data_dirs: tuple[Path, ...], as_json: bool) -> None:
+    """List data sets: files, those of scikit-learn, synthetic ones."""
     from mkldist.data.catalogue import list_datasets
 
-    entries = list_datasets(data_dirs)
-    if as_json:
-        rows = [
-            {"name": one.name, "kind": one.kind, "description": one.description} for one in entries
-        ]
-        found = _found(names, "dataset", data_dirs=data_dirs)
-        print_json({"datasets": _named(rows, names), "found": found})
-        return
-    if names:
-        _describe(names, "dataset", data_dirs=data_dirs)
-        return
-    _print_table(
-        ("name", "kind", "description"), ((e.name, e.kind, e.description) for e in entries)
-    )
+    rows = [
+        {"name": one.name, "kind": one.kind, "description": one.description}
+        for one in list_datasets(data_dirs)
+    ]
+    _print_rows("datasets", rows, as_json)
 
 
 @list_command.command("kernels")
-@click.argument("names", nargs=-1)
-@json_option("kernels", "families", "found")
-def kernels(names: tuple[str, ...], as_json: bool) -> None:
-    """List kernel functions and named families, or describe NAMES."""
+@json_option("kernels", "families")
+def kernels(as_json: bool) -> None:
+    """List kernel functions and named families."""
     from mkldist.from_python.listings import known_of
     from mkldist.kernel_functions.registry import FUNCTIONS
 
-    if names and not as_json:
-        _describe(names, "kernel", "family")
-        return
     parameters = {name: function.keys for name, function in FUNCTIONS.items()}
     functions = known_of("kernel")
+    families = [{"name": one.name, "kernels": one.line} for one in known_of("family")]
     if as_json:
         rows = [
             {"name": one.name, "formula": one.line, "parameters": parameters.get(one.name)}
             for one in functions
         ]
-        families = [{"name": one.name, "kernels": one.line} for one in known_of("family")]
-        print_json(
-            {
-                "kernels": _named(rows, names),
-                "families": _named(families, names),
-                "found": _found(names, "kernel", "family"),
-            }
-        )
+        print_json({"kernels": rows, "families": families})
         return
     _print_table(
         ("function", "k(x, z)", "parameters"),
@@ -200,25 +179,19 @@ def kernels(names: tuple[str, ...], as_json: bool) -> None:
         ),
     )
     click.echo()
-    _print_table(("family", "kernels"), ((one.name, one.line) for one in known_of("family")))
+    _print_table(("family", "kernels"), (tuple(one.values()) for one in families))
 
 
 @list_command.command("methods")
-@click.argument("names", nargs=-1, shell_complete=complete_methods)
-@json_option("methods", "found")
-def methods(names: tuple[str, ...], as_json: bool) -> None:
-    """List all methods in a line each, or describe NAMES as 'mkldist show' does."""
+@json_option("methods")
+def methods(as_json: bool) -> None:
+    """List all methods in a line each; 'mkldist show NAME' describes one in full."""
     from mkldist.from_python.listings import known_of
 
-    if as_json:
-        rows = [{"name": one.name, "finds": one.line} for one in known_of("method")]
-        print_json({"methods": _named(rows, names), "found": _found(names, "method")})
-        return
-    if names:
-        _describe(names, "method")
-        return
-    _print_table(("method", "finds"), ((one.name, one.line) for one in known_of("method")))
-    click.echo("\nmkldist show NAME describes one in full")
+    rows = [{"name": one.name, "finds": one.line} for one in known_of("method")]
+    _print_rows("methods", rows, as_json)
+    if not as_json:
+        click.echo("\nmkldist show NAME describes one in full")
 
 
 @list_command.command("sweeps")
@@ -242,40 +215,22 @@ def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
         there = {file.resolve() for file in files.values()}
         shipped = shipped_sweeps()
         files |= {name: file for name, file in shipped.items() if file.resolve() not in there}
+    rows = [{"name": name, "file": file, "description": described(file)}
+            for name, file in files.items()]  # fmt: skip
     if as_json:
-        print_json(
-            {
-                "sweeps": [
-                    {"name": name, "file": file, "description": described(file)}
-                    for name, file in files.items()
-                ]
-            }
-        )
+        print_json({"sweeps": rows})
         return
-    _print_table(("sweep", "description"), ((name, described(files[name])) for name in files))
+    _print_table(("sweep", "description"), ((str(r["name"]), str(r["description"])) for r in rows))
     if not folders and shipped:
         click.echo("\nmkldist sweep NAME runs one. To change it: mkldist show NAME > mine.toml")
 
 
-def _describe(names: Sequence[str], *kinds: str, data_dirs: Sequence[Path] = ()) -> None:
-    """Print what 'mkldist show' prints of each name."""
-    for name in names:
-        describe(name, kinds, data_dirs)
-        click.echo()
-
-
-def _found(
-    names: Sequence[str], *kinds: str, data_dirs: Sequence[Path] = ()
-) -> list[dict[str, str]]:
-    """Return what 'mkldist show --json' has of each name, empty without names."""
-    return [one for name in names for one in described(name, kinds, data_dirs)]
-
-
-def _named(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rows of some names, in their order; all rows without names."""
-    if not names:
-        return [*rows]
-    return [row for name in names for row in rows if row["name"] == name]
+def _print_rows(noun: str, rows: Sequence[dict[str, str]], as_json: bool) -> None:
+    """Print rows of the same keys as a table or as JSON."""
+    if as_json:
+        print_json({noun: rows})
+    else:
+        _print_table(tuple(rows[0]), (tuple(row.values()) for row in rows))
 
 
 def _print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -401,32 +356,15 @@ def show_command(name: str, kind: str | None, data_dirs: tuple[Path, ...], as_js
     makes a copy to change.
     """
     kinds = KINDS if kind is None else (kind,)
-    if as_json:
-        print_json({"found": described(name, kinds, data_dirs)})
-        return
-    describe(name, kinds, data_dirs)
-
-
-def described(
-    name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()
-) -> list[dict[str, str]]:
-    """Return kind, name, a line and the whole text of what has a name, for ``--json``."""
-    return [
-        {"kind": one.kind, "name": one.name, "line": one.line,
-         "text": click.unstyle("\n".join(_known_lines(one, data_dirs)))}
-        for one in _called(name, kinds, data_dirs)
-    ]  # fmt: skip
-
-
-def describe(name: str, kinds: Sequence[str], data_dirs: Sequence[Path] = ()) -> None:
-    """Print what has a name, of each of the kinds that know it.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        If none does.
-    """
     found = _called(name, kinds, data_dirs)
+    if as_json:
+        rows = [
+            {"kind": one.kind, "name": one.name, "line": one.line,
+             "text": click.unstyle("\n".join(_known_lines(one, data_dirs)))}
+            for one in found
+        ]  # fmt: skip
+        print_json({"found": rows})
+        return
     for number, one in enumerate(found):
         if len(found) > 1:
             click.echo(click.style(f"{'' if not number else chr(10)}# {one.kind}", bold=True))

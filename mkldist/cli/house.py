@@ -17,12 +17,11 @@ from mkldist.cli.options import (
     data_dir_option,
     encryption_options,
     json_option,
-    plain_table,
     print_json,
     results_argument,
     sweep_options,
 )
-from mkldist.core.consoles import command_line, standard_error, standard_output
+from mkldist.core.consoles import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
 

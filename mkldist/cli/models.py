@@ -18,12 +18,11 @@ from mkldist.cli.options import (
     json_option,
     overwrite_option,
     part_options,
-    plain_table,
     print_json,
     results_argument,
     tell_left_out,
 )
-from mkldist.core.consoles import command_line, standard_output
+from mkldist.core.consoles import command_line, plain_table, standard_output
 from mkldist.core.wording import pluralize
 
 if TYPE_CHECKING:

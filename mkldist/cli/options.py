@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -18,8 +18,6 @@ from click import Context, Parameter
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from mkldist.spec.model import SweepSpec
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -290,20 +288,6 @@ def cluster_options(folder: str = "results/NAME") -> Decorator:
         encryption_options,
     )
     return add
-
-
-def plain_table(headings: Sequence[str], *, left: int = 1, **columns: Any) -> Table:
-    """Return a table with these headings: the first so many columns of text, others of numbers.
-
-    `columns` are options of all columns, see :meth:`rich.table.Table.add_column`.
-    """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if number < left else "right", **columns)
-    return table
 
 
 def print_json(document: Mapping[str, Any]) -> None:

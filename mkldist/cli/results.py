@@ -11,12 +11,11 @@ from mkldist.cli.options import (
     PATH,
     complete_results,
     json_option,
-    plain_table,
     print_json,
     results_argument,
     tell_left_out,
 )
-from mkldist.core.consoles import standard_output
+from mkldist.core.consoles import plain_table, standard_output
 from mkldist.results.export import ENDINGS, format_of
 
 if TYPE_CHECKING:

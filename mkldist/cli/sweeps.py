@@ -17,12 +17,11 @@ from mkldist.cli.options import (
     cluster_options,
     complete_results,
     json_option,
-    plain_table,
     print_json,
     sweep_options,
     threads_option,
 )
-from mkldist.core.consoles import command_line, standard_error, standard_output
+from mkldist.core.consoles import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import EXIT_FAILED_RUNS, StoreError
 from mkldist.results.folder import rewritten_files

@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
 ENDLESS = 10_000
 """Characters of a line that nothing fills."""
@@ -57,3 +59,17 @@ def as_text(content: RenderableType, width: int) -> str:
     console = Console(file=file, width=width, force_jupyter=False, markup=False, emoji=False)
     console.print(content, crop=False)
     return file.getvalue().rstrip("\n")
+
+
+def plain_table(headings: Sequence[str], *, left: int = 1, **columns: Any) -> Table:
+    """Return a table with these headings: the first so many columns of text, others of numbers.
+
+    `columns` are options of all columns, see :meth:`rich.table.Table.add_column`.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if number < left else "right", **columns)
+    return table

@@ -1506,7 +1506,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     """Classifier on a weighted sum of kernels that learns from rows without labels too.
 
     With the default method, ``lapmkl``, its functions are smooth on a graph that joins neighbouring
-    rows, labelled or not; ``mkldist list methods lapmkl`` states the objective.
+    rows, labelled or not; ``mkldist show lapmkl`` states the objective.
 
     As for other semi-supervised estimators of scikit-learn, the label -1 marks a row without a
     label.  Of k > 2 classes, each is learnt against the rest.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.bank.factored_kernels import FactorLimits
-from mkldist.core.consoles import as_text
+from mkldist.core.consoles import as_text, plain_table
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.core.wording import pluralize, truncate
 from mkldist.from_python.short_errors import with_short_errors
@@ -24,7 +24,6 @@ from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
     Forecast,
-    Rates,
     TaskCosts,
     forecasts,
     measured_rates,
@@ -106,15 +105,10 @@ def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[Si
 
 def size_table(costs: Iterator[SizeCost]) -> RenderableType:
     """Return the costs as a table for a terminal."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("data set", "bank"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("runs", "passes", "kernel values", "time"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ["data set", "bank", "runs", "passes", "kernel values", "time"]
+    table = plain_table(headings, left=2, overflow="fold")
     for one in costs:
         table.add_row(
             Text(one.dataset),
@@ -249,36 +243,25 @@ TABLE_WIDTH = 80  # of the table
 def forecast_here(
     rounds: Rounds, store: Journal, workers: int, threads: int, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
-    """Return the forecast of a sweep by the rates of this machine, and notes on it."""
-    if not without(rounds.expected.batches, store.states().keys()):
-        return (), ALL_RECORDED
-    rates, said = rates_of_here(storage)
-    rows, unknown = forecast_of(rounds, store, workers, threads, rates)
-    return rows, "\n".join(filter(None, (said, unknown)))
+    """Return the forecast of the runs without a record by the rates of this machine, and notes.
 
-
-def rates_of_here(storage: float | None = None) -> tuple[Rates, str]:
-    """Return the rates of this machine, and a sentence on where they are from."""
-    rates, said = stored_rates(), STORED
-    if rates is None:
-        with tempfile.TemporaryDirectory() as folder:
-            rates, said = measured_rates(Path(folder)), MEASURED_NOW
-    return (rates if storage is None else replace(rates, storage_bytes_per_second=storage)), said
-
-
-def forecast_of(
-    rounds: Rounds, store: Journal, workers: int, threads: int, rates: Rates
-) -> tuple[tuple[Forecast, ...], str]:
-    """Return the forecast of the runs that are not recorded, for rising numbers of workers.
-
-    With it comes a sentence on methods of which no run is recorded; it may be empty.
+    There is a row for each of rising numbers of workers.
     """
     plan, resolved = rounds.expected, rounds.resolved
+    if not without(plan.batches, store.states().keys()):
+        return (), ALL_RECORDED
+    rates, source = stored_rates(), STORED
+    if rates is None:
+        with tempfile.TemporaryDirectory() as folder:
+            rates, source = measured_rates(Path(folder)), MEASURED_NOW
+    if storage is not None:
+        rates = replace(rates, storage_bytes_per_second=storage)
     known = recorded_costs(plan, store)
     costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
+    rows = tuple(forecasts(costs, workers, threads, store.states()))
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
-    said = UNKNOWN.format(methods=truncate([*unknown], SHOWN)) if unknown else ""
-    return tuple(forecasts(costs, workers, threads, store.states())), said
+    notes = [source, *[UNKNOWN.format(methods=truncate([*unknown], SHOWN))] * bool(unknown)]
+    return rows, "\n".join(notes)
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
@@ -288,9 +271,6 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
     end, and ``load`` the share of the time in which coordinator and scheduler are busy.  ``CPU h``
     is left out where a line would be too long for a narrow terminal.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     columns = {
         "workers": [str(one.workers) for one in rows],
         "time": [duration(one.seconds) for one in rows],
@@ -304,9 +284,7 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
     }
     if sum(max(map(len, (head, *cells))) + 2 for head, cells in columns.items()) - 2 > TABLE_WIDTH:
         del columns["CPU h"]
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = plain_table([*columns], left=0, no_wrap=True)
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
     return table
@@ -546,15 +524,10 @@ class SweepPlan:
             yield Text(self.forecast_notes, **unbroken)
 
     def _table(self) -> RenderableType:
-        from rich.box import SIMPLE_HEAD
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-        table.add_column("data set", overflow="fold")
-        table.add_column("bank", no_wrap=True)
-        for heading in BANK_HEADINGS:
-            table.add_column(heading, justify="right", no_wrap=True)
+        table = plain_table(["data set", "bank", *BANK_HEADINGS], left=2, no_wrap=True)
+        table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
         for *cells, disk, n_runs in self._banks():
             table.add_row(*map(Text, (*map(str, cells), readable_bytes(disk), str(n_runs))))
         return table

@@ -162,6 +162,7 @@ def sweep(
     >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
     """
     from mkldist.results.tree import open_results
+    from mkldist.run.sweep import run_sweep  # with Dask, which a plan does without
 
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)
     given = SweepInputs.of(spec, data, changes, output)
@@ -172,38 +173,11 @@ def sweep(
     if changes:
         with suppress(InputError):  # of words that are wrong without the changes
             of_file = SweepInputs.of(spec, data, None, output).spec
-    outcome = _run(
-        given,
-        options,
-        given_folders("data_dirs", data_dirs),
-        retry_failed=retry_failed,
-        progress=progress,
-        allow_code=allow_code,
-        of_file=of_file,
-    )
-    tree = open_results(outcome.path)
-    _warn_of_failures(outcome)
-    return tree
-
-
-def _run(
-    given: Any,
-    options: ConnectOptions,
-    data_dirs: Sequence[Path],
-    *,
-    retry_failed: bool,
-    progress: bool,
-    allow_code: bool,
-    of_file: SweepSpec | None,
-) -> SweepOutcome:
-    """Run the sweep, and say at its end where the results are."""
-    from mkldist.run.sweep import run_sweep  # with Dask, which a plan does without
-
     with given.naming():
-        return run_sweep(
+        outcome = run_sweep(
             given.spec,
             origin=given.origin,
-            data_dirs=data_dirs,
+            data_dirs=given_folders("data_dirs", data_dirs),
             output=given.output,
             connect_options=options,
             retry_failed=retry_failed,
@@ -214,6 +188,9 @@ def _run(
             allow_code=allow_code,
             of_file=of_file,
         )
+    tree = open_results(outcome.path)
+    _warn_of_failures(outcome)
+    return tree
 
 
 def _warn_of_failures(outcome: SweepOutcome) -> None:

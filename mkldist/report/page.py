@@ -36,7 +36,6 @@ from mkldist.report.sentences import (
     answers_of,
     cautions,
     headline,
-    largest_shares,
     warnings,
 )
 from mkldist.report.tables import (
@@ -154,12 +153,7 @@ def made_page(facts: Facts) -> Page:
     drawn, best = find_spec("matplotlib") is not None, answers_of(facts)
     sides = [facts.chosen(row["dataset"], row["name"]) for row in records(best.head(MOST))]
     explained = facts.explanations
-    named = [(one, largest_shares(one)) for one in explained]
-    text = [
-        w
-        for one, words in named
-        for w in (*warnings(one), *[f"{one.dataset}, {one.method}."] * bool(words), *words)
-    ]
+    text = [words for one in explained for words in warnings(one)]
     over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
     ranks = rank_chart(over, facts) if over is not None else None
     # A search by halving validates its settings at unequal resources.

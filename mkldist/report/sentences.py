@@ -27,7 +27,7 @@ from mkldist.analysis.losses import (
     number_of_settings,
     without_gaps,
 )
-from mkldist.analysis.statistics import FEWEST_SPLITS, Interval, known_interval
+from mkldist.analysis.statistics import Interval, known_interval
 from mkldist.analysis.summary import loss_of
 from mkldist.core.metrics import (
     LEAST_P,
@@ -362,7 +362,7 @@ def _unstable(facts: Facts) -> Iterator[str]:
 
 # Comparisons.
 
-MOST_SENTENCES = 8  # with more pairs, one sentence counts them
+MOST_SENTENCES = 8  # on pairs
 SIZES_SHARE = (
     "Sizes of one data set share their points: tests over data sets count them as one data set, by "
     "its largest size."
@@ -372,20 +372,12 @@ SIZES_SHARE = (
 def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
     """Return the result of each pair of methods, of all data sets together, and the limits.
 
-    Runs were timed one by one where they are `isolated`.
+    Of many pairs, or several on one data set, tables alone have the results.  Runs were timed one
+    by one where they are `isolated`.
     """
     pairs = comparison.pairs
-    groups: dict[tuple[str, ...], list[PairComparison]] = {}
-    for pair in pairs:
-        groups.setdefault((pair.dataset, pair.first.rpartition("/")[0]), []).append(pair)
-    verdicts = []
-    for own in groups.values():
-        if len(own) > 1 and all(pair.first != pair.second for pair in own):
-            verdicts.append(best_sentence(own))
-        elif len(pairs) <= MOST_SENTENCES:
-            verdicts += map(pair_sentence, own)
-    if len(pairs) > MOST_SENTENCES and all(len(own) == 1 for own in groups.values()):
-        verdicts.append(_count(pairs))
+    alone = len({(pair.dataset, pair.first.rpartition("/")[0]) for pair in pairs}) == len(pairs)
+    verdicts = map(pair_sentence, pairs if alone and len(pairs) <= MOST_SENTENCES else ())
     places = {(pair.dataset, pair.series or pair.dataset) for pair in pairs}
     by_test = (
         not validated and number > 1
@@ -408,27 +400,6 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
              "other data."),
         ]),
     ]  # fmt: skip
-
-
-def best_sentence(pairs: Sequence[PairComparison]) -> str:
-    """Return which method has the best mean on a data set, and which are no worse by a test.
-
-    The pairs are every two of some methods.
-    """
-    means = {pair.first: pair.losses.first for pair in pairs}
-    means |= {pair.second: pair.losses.second for pair in pairs}
-    best = min(means, key=lambda name: means[name])
-    of_best = {pair.second if pair.first == best else pair.first: pair.p_holm
-               for pair in pairs if best in (pair.first, pair.second)}  # fmt: skip
-    worse = [name for name, p in of_best.items() if p < SIGNIFICANCE]
-    alike = [name for name in of_best if name not in worse]
-    parts = [f"finds it better than {named(worse)}"] if worse else []
-    parts += [f"does not tell it from {named(alike)}"] if alike else []
-    metric, name = metric_of_variable(pairs[0].loss), pairs[0].loss
-    return (
-        f"On {pairs[0].dataset} {best} has the best mean {variable_words(name)}, "
-        f"{metric.text(metric.loss(means[best]))}; the corrected t-test {' and '.join(parts)}."
-    )
 
 
 def pair_sentence(pair: PairComparison) -> str:
@@ -469,17 +440,6 @@ def p_words(test: PairComparison | OverDataSets) -> str:
     return p if test.p_holm == test.p_value else f"{p} with Holm's correction"
 
 
-def _count(pairs: Sequence[PairComparison]) -> str:
-    """Return how many pairs differ by the corrected test."""
-    found = [pair for pair in pairs if pair.p_holm < SIGNIFICANCE]
-    first = sum(pair.losses.difference < 0.0 for pair in found)
-    return (
-        f"Of {len(pairs)} pairs, the corrected t-test with Holm's correction finds A "
-        f"better on {first} and B better on {len(found) - first}; it does not tell the others "
-        f"apart."
-    )
-
-
 def _certificates(pairs: Sequence[PairComparison]) -> Iterator[str]:
     """Yield a sentence on the runs at equal settings, if there are any."""
     found = [pair.equal_settings for pair in pairs if pair.equal_settings is not None]
@@ -511,8 +471,7 @@ def _over(over: OverDataSets) -> str:
 
 # Explanations.
 
-POOR, EXCELLENT = 0.4, 0.75  # limits of Nogueira et al. (2018), after Fleiss
-SHOWN, LEAST = 10, 0.01  # rows of a level, and the share that a sentence names
+SHOWN, LEAST = 10, 0.01  # rows of a level, and the least share in a figure
 SHOWN_LEVELS = ("view", "group", "feature", "kernel")
 OF_FEATURES = SHOWN_LEVELS[:3]
 
@@ -603,26 +562,11 @@ def captions(explanation: Explanation) -> list[str]:
 
 def warnings(one: Explanation) -> list[str]:
     """Return what a reader must know before the shares."""
-    return those([
-        (one.no_better, f"On {one.dataset}, {one.method} is no better than {one.no_better}, by a "
-         "test: what its decision rests on may say nothing of the labels."),
-    ])  # fmt: skip
-
-
-def largest_shares(one: Explanation) -> list[str]:
-    """Return sentences of the largest shares of views, of groups and of features."""
-    what, found = "weights" if one.no_decision else "decision", []
-    for level in OF_FEATURES:
-        parts = []
-        for share in shown_shares(one, level)[0][:MOST_NAMED]:
-            mean, low, high = share.weight if one.no_decision else share.decision
-            if mean >= LEAST:
-                ends = "" if math.isnan(low) else f" ({100 * low:z.0f} to {100 * high:z.0f})"
-                parts.append(f"{share.name} {100 * mean:.0f} %{ends}")
-        if parts:
-            words = f"{LEVELS[level].capitalize()} by share of the {what}: {', '.join(parts)}."
-            found.append(words)
-    return found
+    words = (
+        f"On {one.dataset}, {one.method} is no better than {one.no_better}, by a test: what its "
+        "decision rests on may say nothing of the labels."
+    )
+    return [words] if one.no_better else []
 
 
 def explanation_sentences(one: Explanation) -> list[str]:
@@ -638,11 +582,10 @@ def explanation_sentences(one: Explanation) -> list[str]:
         *warnings(one),
         f"{where} has {one.selected:.3g} active kernels of {one.n_kernels:,} of bank {one.bank} "
         f"{splits}.",
-        *largest_shares(one),
         *(f"Weights do not tell the {len(own)} {LEVELS[level]} apart: all have equal shares."
           for level, own in weights.items() if own and max(own) - min(own) <= EQUAL),
         _stability(one),
-        _against_uniform(one),
+        *_against_uniform(one),
         *those([
             (one.no_decision, f"Shares of the decision's variance are not known: "
              f"{one.no_decision}."),
@@ -664,43 +607,29 @@ def explanation_sentences(one: Explanation) -> list[str]:
 
 def _stability(one: Explanation) -> str:
     if math.isnan(one.stability["kernel"].mean):
-        if one.n_splits < 2:
-            return "One split cannot tell how stable the selection is."
-        return "Every split selects all kernels or none, so that stability has no meaning."
+        return "Stability of the selection has no meaning on one split, or where all are selected."
     found = ", ".join(
-        f"{LEVELS[level]} {_graded(one.stability[level])}"
+        f"{LEVELS[level]} {own.mean:.2f}"
+        + f" [{own.low:.2f}, {min(own.high, 1.0):.2f}]" * (not math.isnan(own.low))
         for level in ("kernel", *OF_FEATURES)
-        if level in one.stability and not math.isnan(one.stability[level].mean)
+        if (own := one.stability.get(level)) and not math.isnan(own.mean)
     )
-    few = f" Fewer than {FEWEST_SPLITS} splits give no interval, and no grade."
     return (
-        f"Stability of the selection over the splits by Nogueira's measure (1 is equal selections, "
-        f"0 is chance): {found}.{few * (one.n_splits < FEWEST_SPLITS)}"
+        "Stability of the selection over the splits by Nogueira's measure (1 is equal selections, "
+        f"0 is chance, below 0.4 is poor): {found}."
     )
 
 
-def _graded(stability: Interval) -> str:
-    """Return the measure, with its interval and grade, or both grades that the interval meets."""
-    mean, low, high = stability
-    if math.isnan(low):
-        return f"{mean:.2f}"
-    names = ("unstable", "fairly stable", "stable")
-    grades = dict.fromkeys(names[(end >= POOR) + (end >= EXCELLENT)] for end in (low, high))
-    return f"{mean:.2f} [{low:.2f}, {min(high, 1.0):.2f}], {' or '.join(grades)}"
-
-
-def _against_uniform(one: Explanation) -> str:
+def _against_uniform(one: Explanation) -> list[str]:
     if one.against_uniform is not None:
-        return pair_sentence(one.against_uniform)
-    if one.method == "uniform":
-        return "Uniform weights are the baseline that other methods are held to."
-    if one.task == "regression":
-        return "Uniform weights learn classes alone, so nothing tells what is lost here."
-    return (
+        return [pair_sentence(one.against_uniform)]
+    if one.method == "uniform" or one.task == "regression":
+        return []
+    return [
         "The sweep has no uniform weights on this bank. To see what it loses, add [[methods]] with "
         'name = "uniform" and the same C to the sweep file and repeat mkldist sweep, which runs '
         "only what is new."
-    )
+    ]
 
 
 def value_text(value: object) -> str:

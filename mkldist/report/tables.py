@@ -262,7 +262,8 @@ def explanation_table(found: Sequence[Explanation]) -> Table:
         return keyed(name, lambda row: words(Interval(*(row[end] for end in ends)), row))
 
     columns: dict[str, Callable[[Row], Cell]] = {
-        **({"data set": text("dataset"), "method": text("method")} if len(found) > 1 else {}),
+        "data set": text("dataset"),
+        "method": text("method"),
         "set": lambda row: Cell(LEVELS[row["level"]]),
         "name": text("name"),
         "rank": numbers("rank"),

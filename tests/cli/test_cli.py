@@ -198,8 +198,6 @@ def test_plan_prints_the_graphs(tmp_path):
         ("datasets", ("wdbc", "two_moons", "synthetic")),
         ("kernels", ("gaussian", "suzuki2011")),
         ("methods", ("level", "Extended Level method", "mkldist show NAME")),
-        ("kernels gaussian do2009", ("k(x, z) = exp", 'family = "do2009"')),
-        ("datasets iris", ("3 classes: 50 setosa",)),
     ],
 )
 def test_lists(tmp_path, what, words):
@@ -213,9 +211,7 @@ def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     from mkldist.methods.registry import METHODS
 
     assert len(run_here(tmp_path, "list", "methods").stdout.splitlines()) == len(METHODS) + 3
-    done = run_here(tmp_path, "list", "methods", *METHODS)
-    cards = done.stdout.rstrip().split("\n\n")
-    assert [card.split()[0] for card in cards] == list(METHODS)
+    cards = [run_here(tmp_path, "show", name, "--kind", "method").stdout for name in METHODS]
     for card, method in zip(cards, METHODS.values(), strict=True):
         lines = card.splitlines()
         assert len(lines) <= 35
@@ -279,7 +275,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("sweep", "tiny.toml", "--memory", "plenty"), "--memory plenty: found 'plenty'"),
         (
             ("plan", "tiny.toml", "--memory", "1KiB"),
-            "--memory 1KiB: found '1KiB'; expected at least 365 MiB, for the libraries, a buffer "
+            "--memory 1KiB: found '1KiB'; expected at least 465 MiB, for the libraries, a buffer "
             "and one solver on 30 points",
         ),
         (
@@ -313,10 +309,7 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         (("swep", "tiny.toml"), "Did you mean 'sweep'?"),
         (("sweep", "tiny.toml", "--colour"), "No such option"),
         (("plan", "tiny.toml", "--set", "methods.majority.name=lapsvm"), "needs a graph"),
-        (("list", "methods", "simplmkl"), "bad input: simplmkl: found nothing of this name"),
-        (("list", "methods", "simplmkl"), "Did you mean 'simplemkl'?"),
         (("show", "simplmkl"), "Did you mean 'simplemkl'?"),
-        (("list", "kernels", "rbf"), "expected a kernel function or family"),
         (("show", "rbf"), "rbf: found nothing of this name"),
         (("show", "level", "--kind", "family"), "level: found nothing of this name"),
         (
@@ -386,7 +379,6 @@ def ask(monkeypatch, words: str) -> None:
         ("mkldist explain old --method l0", ["plain,l0_mkl"]),
         ("mkldist show simp", ["plain,simplemkl"]),
         ("mkldist show xu", ["plain,xu2008"]),
-        ("mkldist list methods l0", ["plain,l0_mkl"]),
         ("mkldist sweep --dashb", ["plain,--dashboard-port"]),
     ],
 )

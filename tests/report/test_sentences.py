@@ -160,42 +160,25 @@ def test_a_difference_that_the_test_finds_names_the_better_method():
     assert pair_sentence(replace(pair(), p_value=0.02)).endswith("p = 0.02.")
 
 
-def test_a_difference_that_the_test_does_not_find_names_none():
-    said = pair_sentence(pair(0.3, 0.2, p_holm=0.4))
-    assert "+10.00 points" in said
-    assert "does not tell them apart, p = 0.4 with Holm's correction on 5" in said
+UNKNOWN = {"p_value": math.nan, "p_holm": math.nan}
+PAIRS = [
+    (pair(0.3, 0.2, p_holm=0.4), "+10.00 points", "not tell them apart, p = 0.4 with Holm's"),
+    (pair(51.5, 50.0, loss="rmse", methods=("level", "level"), p_holm=0.0001),
+     "test RMSE is 51.50 with level of the first results and 50.00", "units of the labels",
+     "level of the second results is better by the corrected t-test, p < 0.001"),
+    (pair(0.1, 0.2, loss="auc"), "test AUC is 0.900 with level and 0.800", "a difference of +0.100",
+     "level is better by"),
+    (pair(n_splits=1), "one split tells no spread, so there is no test."),
+    (pair(**UNKNOWN), "the same on each of 5 splits: no test applies."),
+]  # fmt: skip
 
 
-def test_one_method_of_two_sweeps_and_real_values_have_their_own_words():
-    said = pair_sentence(pair(51.5, 50.0, loss="rmse", methods=("level", "level"), p_holm=0.0001))
-    assert "test RMSE is 51.50 with level of the first results and 50.00 with" in said
-    assert "a difference of +1.5 units of the labels" in said
-    assert "level of the second results is better by the corrected t-test, p < 0.001" in said
-
-
-def test_a_metric_that_is_better_greater_is_said_as_it_is():
-    said = pair_sentence(pair(0.1, 0.2, loss="auc"))
-    assert "test AUC is 0.900 with level and 0.800 with uniform, a difference of +0.100" in said
-    assert "level is better by" in said
-    scores = pair(0.1, 0.2, loss="auc").scores
-    assert (scores.low, scores.high) == pytest.approx((0.05, 0.15))
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"n_splits": 1}, "one split tells no spread, so there is no test."),
-        (
-            {"p_value": math.nan, "p_holm": math.nan},
-            "the same on each of 5 splits: no test applies.",
-        ),
-    ],
-    ids=["one split", "shifted"],
-)
-def test_without_a_spread_no_test_is_told(changes, words):
-    said = pair_sentence(pair(**changes))
-    assert said.endswith(words)
-    assert "t-test" not in said
+@pytest.mark.parametrize("case", PAIRS, ids=["open", "two sweeps", "greater", "one", "shifted"])
+def test_a_pair_is_told_in_its_metric_with_what_the_test_finds(case):
+    own, *words = case
+    said = pair_sentence(own)
+    assert all(one in said for one in words)
+    assert ("t-test" in said) == (own.n_splits > 1 and not math.isnan(own.p_value))
 
 
 def test_limits_are_told_where_they_apply():
@@ -210,9 +193,6 @@ def test_limits_are_told_where_they_apply():
     assert unsure[1] == "A difference that no test finds is not shown to be zero."
     assert "Settings were chosen by the test parts" in unsure[2]
     assert 'execution = "isolated"' in unsure[3]
-
-
-def test_pairs_of_one_setting_were_not_chosen_by_the_test_parts():
     one = pair(validated=(True, False), n_settings=(2, 1))
     assert "by the test parts" not in " ".join(sentences(comparison(one), isolated=True))
 
@@ -224,25 +204,11 @@ def test_sizes_of_one_data_set_are_told_to_count_once():
     assert SIZES_SHARE not in sentences(comparison(*others), isolated=True)
 
 
-def test_many_pairs_are_counted_in_one_sentence():
-    many = [*[{}] * 3, *[{"first": 0.3, "second": 0.2}] * 2, *[{"p_holm": 0.5}] * 5]
-    pairs = [pair(dataset=f"d{i}", **one) for i, one in enumerate(many)]
-    assert sentences(comparison(*pairs), isolated=True)[0] == (
-        "Of 10 pairs, the corrected t-test with Holm's correction finds A better on 3 and B better "
-        "on 2; it does not tell the others apart."
-    )
-
-
-def test_several_methods_have_one_sentence_on_the_best():
-    pairs = [
-        pair(0.1, 0.2, methods=("level", "uniform")),
-        pair(0.1, 0.11, methods=("level", "svm"), p_holm=0.6),
-        pair(0.2, 0.11, methods=("uniform", "svm")),
-    ]
-    assert sentences(comparison(*pairs), isolated=True)[0] == (
-        "On heart level has the best mean test error, 10.00 %; the corrected t-test finds it "
-        "better than uniform and does not tell it from svm."
-    )
+def test_many_pairs_and_several_on_one_data_set_are_left_to_the_tables():
+    many = [pair(dataset=f"d{i}") for i in range(10)]
+    several = [pair(methods=("level", name)) for name in ("uniform", "svm")]
+    for pairs in (many, several):
+        assert len(sentences(comparison(*pairs), isolated=True)) == 1
 
 
 @pytest.mark.parametrize(("wrong", "words"), [(0, "of all agree"), (2, "of 2 contradict")])
@@ -316,37 +282,36 @@ def test_equal_shares_have_one_rank_and_a_sentence():
     assert not any("apart: all have equal" in one for one in apart)
 
 
-def test_the_largest_views_and_features_are_named():
-    said = " ".join(explanation_sentences(explanation()))
-    assert "Views by share of the decision: clinic 60 % (58 to 62), rna 40 % (38 to 42)." in said
-    assert "kernels 0.30 [0.20, 0.38], unstable, features 0.80 [0.76, 0.84], stable" in said
+def test_what_an_explanation_has_is_said():
+    made = explanation(n_candidates=7)
+    said = " ".join(explanation_sentences(made))
+    assert "kernels 0.30 [0.20, 0.38], features 0.80 [0.76, 0.84]." in said
     assert "a difference of +10.00 points" in said
-
-
-def test_a_method_that_beats_nothing_is_told_first():
+    assert "On heart, level (C = 1…10) has 12.5 active kernels of 1,000 of bank xu2008" in said
+    assert "least mean validation loss, of 7 methods and banks" in said
+    assert "--permutations 20" in said
+    assert "about 30 s" in said
+    permuted = " ".join(explanation_sentences(explanation(n_permutations=20)))
+    assert "--permutations" not in permuted
     constant = "always answering the majority (error 26.11 %)"
-    said = explanation_sentences(explanation(no_better=constant))
-    assert constant in said[0]
-    assert said[1:] == explanation_sentences(explanation())
+    first, *others = explanation_sentences(replace(made, no_better=constant))
+    assert constant in first
+    assert others == explanation_sentences(made)
 
 
-def test_what_is_missing_is_said():
-    text = "\n".join(
-        explanation_sentences(
-            explanation(
-                against_uniform=None,
-                no_decision="records of its runs are missing",
-                n_settings=3,
-                validated=False,
-                normalised=False,
-            )
-        )
-    )
-    assert "Views by share of the weights" in text
-    assert "add [[methods]]" in text
-    assert "records of its runs" in text
-    assert "Its setting was chosen from 3 by the test parts" in text
-    assert "weights do not compare" in text
+def test_what_an_explanation_lacks_is_said():
+    lacking = {"against_uniform": None, "no_decision": "records of its runs are missing",
+               "n_settings": 3, "n_candidates": 7, "validated": False,
+               "normalised": False}  # fmt: skip
+    text = " ".join(explanation_sentences(explanation(**lacking)))
+    for words in ("add [[methods]]", "records of its runs", "from 3 by the test parts",
+                  "weights do not compare", "which flatters it"):  # fmt: skip
+        assert words in text
+    one = " ".join(explanation_sentences(explanation(validated=False, n_settings=1)))
+    assert "by the test parts" not in one
+    for changes in ({"method": "uniform"}, {"task": "regression"}):
+        found = " ".join(explanation_sentences(explanation(against_uniform=None, **changes)))
+        assert "uniform weights" not in found
 
 
 @pytest.mark.parametrize(
@@ -357,48 +322,8 @@ def test_settings_of_splits_are_told_as_in_tables(values, said):
     assert any(f"(C = {said})" in one for one in sentences)
 
 
-def test_p_values_are_offered_with_their_cost():
-    offered = [one for one in explanation_sentences(explanation()) if "--permutations" in one]
-    assert len(offered) == 1
-    assert "about 30 s" in offered[0]
-    made = explanation_sentences(explanation(n_permutations=20))
-    assert not any("--permutations" in one for one in made)
-
-
-def test_an_explanation_of_one_setting_was_not_chosen_by_the_test_parts():
-    said = " ".join(explanation_sentences(explanation(validated=False, n_settings=1)))
-    assert "by the test parts" not in said
-
-
-@pytest.mark.parametrize("validated", [True, False])
-def test_the_pick_of_the_best_candidate_is_told(validated):
-    said = explanation_sentences(explanation(validated=validated, n_candidates=7))
-    (picked,) = [one for one in said if " of 7 methods and banks" in one]
-    assert ("flatters" in picked) == (not validated)
-
-
-def test_few_splits_give_no_interval_and_no_grade():
-    few = {"kernel": Interval(0.3, NAN, NAN)}
-    said = " ".join(explanation_sentences(explanation(n_splits=3, stability=few)))
-    assert "kernels 0.30." in said
-    assert "Fewer than 5 splits" in said
-    assert "unstable" not in said
-
-
-def test_an_interval_across_a_limit_has_both_grades():
-    wide = {"kernel": Interval(0.5, 0.3, 0.7)}
-    said = explanation_sentences(explanation(stability=wide))
-    assert any("unstable or fairly stable" in one for one in said)
-
-
-@pytest.mark.parametrize(("n_splits", "said"), [(1, "One split"), (6, "Every split selects all")])
-def test_a_selection_without_stability_says_why(n_splits, said):
-    found = explanation_sentences(explanation(n_splits=n_splits, stability={"kernel": NOTHING}))
-    assert any(one.startswith(said) for one in found)
-    assert math.isnan(NOTHING.mean)
-
-
-def test_the_baseline_is_not_held_to_itself():
-    for changes, said in (({"method": "uniform"}, "baseline"), ({"task": "regression"}, "classes")):
-        found = explanation_sentences(explanation(against_uniform=None, **changes))
-        assert any(said in one for one in found)
+def test_stability_has_an_interval_only_where_it_is_known():
+    few = explanation(n_splits=3, stability={"kernel": Interval(0.3, NAN, NAN)})
+    assert any(one.endswith("kernels 0.30.") for one in explanation_sentences(few))
+    none = explanation_sentences(explanation(stability={"kernel": NOTHING}))
+    assert any(one.startswith("Stability of the selection has no meaning") for one in none)
