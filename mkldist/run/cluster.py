@@ -139,17 +139,16 @@ def check_answers(address: str) -> None:
 
     Dask would try for its own, longer time, and a client that has failed takes seconds to close.
     """
-    parts = urlsplit(address if "://" in address else f"tcp://{address}")
-    if parts.scheme in OTHERS:
-        return
-    if parts.scheme not in PROBED:
-        raise _no_address(address, f"the unknown scheme {parts.scheme!r}")
+    where, expected = f"scheduler {address}", "an address such as tls://host:8786"
     try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
         place = parts.hostname, parts.port
     except ValueError as error:
-        raise _no_address(address, f"no address that can be parsed ({error})") from None
-    if None in place:
-        raise _no_address(address, "no host and port")
+        raise UnfitClusterError(where, f"no address ({error})", expected) from None
+    if parts.scheme in OTHERS:
+        return
+    if parts.scheme not in PROBED or None in place:
+        raise UnfitClusterError(where, "no host and port of a scheme of Dask", expected)
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
@@ -186,11 +185,6 @@ def no_scheduler(address: str | None, found: str) -> ClusterError:
         "a running Dask scheduler",
         "Check the address, and whether it begins with tls://",
     )
-
-
-def _no_address(address: str, found: str) -> UnfitClusterError:
-    """Return the error of a text that is no address."""
-    return UnfitClusterError(f"scheduler {address}", found, "an address such as tls://host:8786")
 
 
 CLUSTER_FILE_KEYS = ("class", "options", "workers", "tls", "allow_unencrypted")
@@ -251,13 +245,8 @@ def _mapping_in(path: Path) -> dict[Any, Any]:
     except OSError as error:
         found = f"a file that cannot be read ({error.strerror or error})"
         raise SpecError(where, found, "a cluster file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SpecError(where, f"text that is not YAML: {error}", "a cluster file") from error
-    except RecursionError as error:
-        found = "lists or mappings in each other too deep to read"
-        raise SpecError(where, found, "a cluster file") from error
-    except _NO_VALUE as error:
-        found = f"a date, number or the like that there is not ({error})"
+    except (yaml.YAMLError, RecursionError, *_NO_VALUE) as error:
+        found = f"text that is not YAML: {error}"
         raise SpecError(where, found, "a cluster file", "Write text in quotes") from error
     if not isinstance(content, dict):
         raise SpecError(where, "no mapping", "keys class, options and, if wanted, workers")
@@ -296,12 +285,17 @@ def started(
     except UnfitClusterError:
         raise
     except Exception as error:
-        for cause in reversed([*_causes(error)]):
-            if isinstance(cause, TypeError | ValueError):
-                raise _refused(description, cls, cause) from error
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, TypeError | ValueError):
+            cause = cause.__cause__
+        where, name = description.where, description.cls
+        if cause is not None:
+            found = f"options that {name} refuses ({type(cause).__name__}: {_line(cause)})"
+            expected = "keyword arguments of the class"
+            hint = "Its documentation lists them"
+            raise SpecError(f"{where}: options", found, expected, hint) from error
         expected = "a cluster that starts"
-        where, hint = description.where, "Check its options"
-        raise not_started(where, description.cls, error, expected, hint) from error
+        raise not_started(where, name, error, expected, "Check its options") from error
     return cluster
 
 
@@ -333,28 +327,6 @@ def not_started(where: str, noun: str, error: Exception, expected: str, hint: st
     message = f"{noun} that did not start: {type(error).__name__}: {_line(error)}"
     again = f"{hint}. Repeat the command to do the rest of the sweep"
     return ClusterError(where, message, expected, again)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and those that it was raised from."""
-    while error is not None:
-        yield error
-        error = error.__cause__
-
-
-def _refused(description: ClusterFile, cls: Any, error: Exception) -> SpecError:
-    """Return the error for options that a cluster class refuses, at the option that it names."""
-    message = _line(error)
-    named = [name for name in description.options if f"'{name}'" in message]
-    where, noun, hint = f"{description.where}: options", "options", ""
-    if named:
-        where, noun, hint = f"{where}.{named[0]}", "an option", nearest(named[0], _parameters(cls))
-    return SpecError(
-        where,
-        f"{noun} that {description.cls} refuses ({type(error).__name__}: {message})",
-        "keyword arguments of the class",
-        hint or "Its documentation lists them",
-    )
 
 
 def _parameters(cls: Any) -> list[str]:

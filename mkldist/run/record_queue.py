@@ -188,11 +188,7 @@ class RecordSender:
 
     def _taken(self) -> Message:
         """Return what is unsent as a message, and forget it."""
-        message = {
-            "task": self._task,
-            "stage": self._stage,
-            "records": self._records,
-        }
+        message = {"task": self._task, "stage": self._stage, "records": self._records}
         self._stage, self._records, self._n_bytes = "", {}, 0
         return message
 

@@ -399,12 +399,7 @@ class Rounds:
         With a search they are those of the rounds so far.
         """
         plan = self.plan
-        return passes_by_bank(
-            self.spec.execution,
-            plan.banks,
-            plan.batches,
-            self.memory_limit,
-        )
+        return passes_by_bank(self.spec.execution, plan.banks, plan.batches, self.memory_limit)
 
     @property
     def later_banks(self) -> frozenset[str]:

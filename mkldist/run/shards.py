@@ -71,7 +71,7 @@ class ShardCache:
                 self._make_room(shard.most_bytes - shard.n_bytes)
                 source = bank_inputs(shard.ref).source()
                 warm_up_source(source, shape.dtype)
-                _warm_up_answers(shape.dtype)
+                _compile_answers(shape.dtype)
                 self._entries[shard.key] = shard_entries(source, shape, shard.kernels)
             self._entries.move_to_end(shard.key)
             return MemoryBank(self._entries[shard.key], shape.layout)
@@ -95,8 +95,12 @@ class ShardCache:
 SHARDS = ShardCache()
 
 
+def _clear_shards() -> None:
+    SHARDS.clear()
+
+
 @cache
-def _warm_up_answers(dtype: str) -> None:
+def _compile_answers(dtype: str) -> None:
     """Compile what answers requests to a shard, before the clock of a run goes."""
     few = MemoryBank.from_grams(np.eye(8)[None], dtype)
     first, vectors = np.zeros(1, dtype=np.intp), np.ones((8, 2))
@@ -113,11 +117,6 @@ def work_on_shard(
         return work(SHARDS.bank(shard), *arguments)
 
 
-def forget_shards() -> None:
-    """Drop all shards that this process keeps."""
-    SHARDS.clear()
-
-
 def open_sharded(
     ref: BankRef,
     memory_limit: int | None,
@@ -127,32 +126,28 @@ def open_sharded(
     forgets: bool,
 ) -> ShardedBank:
     """Return a bank whose shards the workers of this task's cluster keep; all are made."""
-    client = None if this_worker() is None else _client(stack)
+    client: Any = None
+    if this_worker() is not None:
+        from distributed import worker_client
+
+        # The task leaves its worker's pool of threads meanwhile, so that its thread can do calls.
+        client = stack.enter_context(worker_client())
     most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
     n_workers = 1 if client is None else len(_homes(client, admitted))
     cuts = cut(shape, most, n_workers)
     shards = [Shard(ref, kernels, most) for kernels in cuts]
-    calls: CallsHere | CallsToWorkers = CallsHere(shards)
-    if client is not None:
-        calls = CallsToWorkers(client, shards, admitted, forgets=forgets)
+    calls = (
+        LocalShardCalls(shards)
+        if client is None
+        else WorkerShardCalls(client, shards, admitted, forgets=forgets)
+    )
     stack.callback(calls.close)
     bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
     bank.load()
     return bank
 
 
-def _client(stack: ExitStack) -> Client:
-    """Return a client of the cluster whose task this is.
-
-    The task leaves the worker's pool of threads meanwhile, so that its thread is free for calls.
-    """
-    from distributed import worker_client
-
-    client: Client = stack.enter_context(worker_client())
-    return client
-
-
-class CallsHere:
+class LocalShardCalls:
     """Calls in a thread of this process, which makes the shards one after the other."""
 
     def __init__(self, shards: Sequence[Shard]) -> None:
@@ -182,7 +177,7 @@ class CallsHere:
         SHARDS.clear()
 
 
-class CallsToWorkers:
+class WorkerShardCalls:
     """Calls in the workers of a cluster."""
 
     def __init__(
@@ -224,7 +219,7 @@ class CallsToWorkers:
         if self._forgets:
             with suppress(Exception):
                 homes = set(self._homes.values())
-                self._client.gather([self._submitted(home, forget_shards) for home in homes])
+                self._client.gather([self._submitted(home, _clear_shards) for home in homes])
 
     def _submitted(self, home: str, function: Any, *arguments: Any) -> Any:
         """Submit a task for a worker, or for another if it is gone."""

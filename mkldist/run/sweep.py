@@ -428,10 +428,7 @@ class _Sweep:
         return Counts(runs=n_runs, may_be_fewer=self.spec.search is not None)
 
     def _work(
-        self,
-        batches: tuple[BatchPlan, ...],
-        options: ConnectOptions,
-        pool: WorkerPool | None,
+        self, batches: tuple[BatchPlan, ...], options: ConnectOptions, pool: WorkerPool | None
     ) -> Work:
         """Return the work of the runs that are not recorded."""
         from mkldist.run.sweep_setup import Work, bank_refs, batch_settings
@@ -532,11 +529,7 @@ def build_banks(
 
 
 def _build(
-    work: Work,
-    folder: OutputFolder,
-    options: ConnectOptions,
-    console: Console | None,
-    needs: Needs,
+    work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None, needs: Needs
 ) -> Counts:
     """Build the missing blocks on a cluster; return their counts."""
     from mkldist.run.sweep_loop import SweepLoop, error_line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +34,7 @@ from mkldist.results.folder import (
 from mkldist.results.journal import Journal
 from mkldist.results.layout import LAYOUT, is_sound, lay_out, read_layout
 from mkldist.results.record import environment
-from mkldist.run.bank_refs import BankRef, checked_laplacians, remove_damaged_laplacians
+from mkldist.run.bank_refs import checked_laplacians, remove_damaged_laplacians
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import banks_root
 from mkldist.run.saved_inputs import fits_checksum_header
@@ -206,6 +206,14 @@ def repair(
         if "records" in damaged:
             done = _without_damaged(Journal(folder.records))
             lines.append(f"records: {done}; repeat the sweep's command to do their runs again")
+        if n_removed := sum(store is None for store, _, _ in banks):
+            for root, bank in [(root, bank) for store, root, bank in banks if store is None]:
+                open_bytes(root, bank).clear()
+            removed = pluralize(n_removed, "bank", "banks")
+            lines.append(
+                f"banks: {removed} removed whose description was damaged; a sweep that needs them "
+                "builds them"
+            )
         if n_blocks := sum(len(store.drop_damaged()) for store, _, _ in banks if store):
             blocks = pluralize(n_blocks, "block")
             lines.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
@@ -215,9 +223,8 @@ def repair(
     anew = {*damaged} & {"layout", "snapshots"}
     if "banks" in damaged and whole_note(path) is None:
         anew.add("note")
-    undescribed = [(root, bank) for store, root, bank in banks if store is None]
-    if anew or undescribed:
-        lines += _made_anew(folder, anew, undescribed, data_dirs, allow_code=allow_code)
+    if anew:
+        lines += _made_anew(folder, anew, data_dirs, allow_code=allow_code)
     return lines
 
 
@@ -233,7 +240,6 @@ def _without_damaged(store: Journal) -> str:
 def _made_anew(
     folder: OutputFolder,
     kinds: Collection[str],
-    undescribed: Iterable[tuple[str, str]],
     data_dirs: Sequence[Path],
     *,
     allow_code: bool,
@@ -247,12 +253,13 @@ def _made_anew(
     with claimed(folder.path, spec.name), writing(folder.path):
         rounds.replay(Journal(folder.records))
         plan = rounds.plan
-        banks = {bank.id: bank for bank in plan.banks}
         if "layout" in kinds:
             lay_out(folder.path, plan, tree_facts(rounds), environment)
             yield "layout: made anew from the sweep"
         if "snapshots" in kinds:
-            bank_refs(plan, rounds.resolved, {*banks}, root, folder.snapshots)
+            bank_refs(
+                plan, rounds.resolved, {bank.id for bank in plan.banks}, root, folder.snapshots
+            )
             yield "snapshots: made anew from the data"
         if "note" in kinds:
             drop_damaged_note(folder.path)
@@ -260,13 +267,6 @@ def _made_anew(
             there = [i for i in stored if open_bytes(root, i).has("zarr.json")]
             note_banks(folder.path, root, there)
             yield "banks: their note made anew"
-        for place, bank_id in undescribed:
-            if bank_id in banks:
-                BankRef(banks[bank_id], place, snapshot="", data_fingerprint="").store()
-                yield f"banks: description of {bank_id} written again"
-            else:
-                open_bytes(place, bank_id).clear()
-                yield f"banks: {bank_id} removed, which the sweep does not have now"
 
 
 def _sweep_of(folder: OutputFolder) -> tuple[SweepSpec, Path, bool]:

@@ -47,13 +47,7 @@ from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.run.work_queue import BatchItem, BuildItem, WorkQueue
 from mkldist.spec.model import SweepSpec
 from tests.planning.plans import dataset, grid, plan_of
-from tests.run.sweeps import (
-    misbehaving_methods,
-    record_times,
-    records,
-    run_process,
-    sweep_text,
-)
+from tests.run.sweeps import misbehaving_methods, record_times, records, run_process, sweep_text
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
 
@@ -330,9 +324,7 @@ def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
 
 
 @given(
-    st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30),
-    st.integers(1, 8),
-    st.integers(1, 3),
+    st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30), st.integers(1, 8), st.integers(1, 3)
 )
 @settings(max_examples=60)
 def test_no_schedule_beats_the_bounds_and_lists_keep_grahams(times, workers, threads):

@@ -622,10 +622,7 @@ def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
     for word in ("selection on data set 'moons', split 0", "1 of class", "at least two", "remove"):
         assert word in str(caught.value)
     with pytest.raises(DataError, match=r"folds = 3; expected at most 2, the training points of"):
-        do(
-            folded(TWO_C, selection="[selection]\nfolds = 3", splits=few),
-            tmp_path,
-        )
+        do(folded(TWO_C, selection="[selection]\nfolds = 3", splits=few), tmp_path)
 
 
 @pytest.mark.usefixtures("nothing_kept")

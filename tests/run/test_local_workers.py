@@ -178,9 +178,7 @@ def test_dask_uses_the_folder_while_the_context_lasts(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "option",
-    quick([[], ["--workers", "1"]]),
-    ids=["in a thread", "in processes"],
+    "option", quick([[], ["--workers", "1"]]), ids=["in a thread", "in processes"]
 )
 def test_without_a_folder_for_temporary_files_the_command_says_so(tmp_path, option):
     """As root may write everywhere, the list of folders that Python tries is made empty."""

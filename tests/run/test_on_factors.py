@@ -16,14 +16,7 @@ from mkldist.results.schema import RunState
 from mkldist.run import tasks
 from mkldist.run.record_queue import unpacked
 from mkldist.run.tasks import BatchTask, solve_batch
-from tests.run.sweeps import (
-    end,
-    run_process,
-    solutions,
-    start_process,
-    sweep_text,
-    wait_until,
-)
+from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text, wait_until
 from tests.run.test_tasks import task_of
 
 pytestmark = pytest.mark.slow

@@ -29,9 +29,9 @@ from mkldist.run.bank_refs import BankRef, bank_inputs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.shards import (
     SHARDS,
-    CallsToWorkers,
     Shard,
     ShardCache,
+    WorkerShardCalls,
     assigned,
     open_sharded,
     work_on_shard,
@@ -167,7 +167,7 @@ class Workers:
 def test_workers_that_are_not_admitted_keep_no_shard():
     for admitted, homes in ((None, [["a"], ["b"]]), (["b", "gone"], [["b"], ["b"]])):
         client = Workers()
-        calls = CallsToWorkers(client, ["first", "second"], admitted, forgets=False)
+        calls = WorkerShardCalls(client, ["first", "second"], admitted, forgets=False)
         for shard in range(2):
             calls.call(shard, "work")
         assert client.homes == homes

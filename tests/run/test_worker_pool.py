@@ -178,8 +178,7 @@ def test_a_frozen_worker_stops_neither_sound_ones_nor_those_that_join_later(monk
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [("failing", "OSError: File name too long"), ("odd", "KeyError: 'numpy'")],
+    ("kind", "said"), [("failing", "OSError: File name too long"), ("odd", "KeyError: 'numpy'")]
 )
 def test_a_worker_that_answers_with_an_error_is_left_out_with_it(monkeypatch, kind, said):
     cluster = Cluster(monkeypatch, {"a": BOTH, "b": kind})
