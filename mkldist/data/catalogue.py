@@ -85,7 +85,6 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
 
     by_number = isinstance(identity, int) or identity.isdigit()
     which: dict[str, Any] = {"data_id": int(identity)} if by_number else {"name": identity}
-    unreachable = (OSError, http.client.HTTPException)
     try:
         with warnings.catch_warnings():
             # scikit-learn warns of retries, whose failure raises an error, and of a choice among
@@ -98,23 +97,16 @@ def _fetch(identity: str | int, label: str | None, where: str) -> Any:
                 as_frame="auto",
                 parser="liac-arff",
             )
-    except urllib.error.HTTPError as error:
-        raise DataError(
-            where,
-            f"the answer {error.code} of OpenML ({error.reason})",
-            f"a data set {identity!r}",
-            "Look it up on www.openml.org and give its number",
-        ) from error
-    except unreachable as error:
-        reason = getattr(error, "reason", None) or error
-        raise DataError(
-            where,
-            f"no connection to OpenML ({reason})",
-            "a connection to www.openml.org, or the data set in scikit-learn's cache",
-            "Check the network, or download the data and name the file by 'file'",
-        ) from error
     except Exception as error:
-        # Besides an absent data set, a malformed answer can raise anything in the parser.
+        # Besides an absent data set, a malformed reply can raise anything in the parser.
+        unreachable = (OSError, http.client.HTTPException)
+        if isinstance(error, unreachable) and not isinstance(error, urllib.error.HTTPError):
+            raise DataError(
+                where,
+                f"no connection to OpenML ({getattr(error, 'reason', None) or error})",
+                "a connection to www.openml.org, or the data set in scikit-learn's cache",
+                "Check the network, or download the data and name the file by 'file'",
+            ) from error
         text = str(error).strip("'\"")
         raise DataError(
             where,
@@ -290,20 +282,14 @@ def file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
 
 def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str) -> DataError:
     if spec.options:
-        return DataError(
-            where,
-            f"options, but no synthetic data set {name!r}",
-            f"one of {', '.join(GENERATORS)}",
-            nearest(name, GENERATORS) or "Remove options, or name a synthetic data set",
-        )
+        found, expected = f"options, but no synthetic data set {name!r}", ", ".join(GENERATORS)
+        hint = nearest(name, GENERATORS) or "Remove options, or name a synthetic data set"
+        return DataError(where, found, f"one of {expected}", hint)
+    folders = ", ".join(map(str, data_dirs)) or "a folder named by --data-dir"
+    expected = f"a data file in {folders}, a data set of scikit-learn or a synthetic one"
     known = [entry.name for entry in list_datasets(data_dirs)]
-    folders = ", ".join(str(folder) for folder in data_dirs) or "a folder named by --data-dir"
-    return DataError(
-        where,
-        f"no data set {name!r}",
-        f"a data file in {folders}, a data set of scikit-learn or a synthetic one",
-        nearest(name, known) or "Run 'mkldist list datasets' to see all",
-    )
+    hint = nearest(name, known) or "Run 'mkldist list datasets' to see all"
+    return DataError(where, f"no data set {name!r}", expected, hint)
 
 
 def _check_folders(data_dirs: Sequence[Path]) -> None:

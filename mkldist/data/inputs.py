@@ -98,16 +98,13 @@ class InputData:
         if choice.sparse and not arrays.keys().isdisjoint((COLUMNS, GRAMS, X)):
             raise dense_features(where)
         if choice.label is not None and (LABEL in arrays or COLUMNS not in arrays):
-            found, hint = (
-                f"label = {choice.label!r} beside given labels",
-                "Remove label, or give a ",
-            )
-            hint += "DataFrame that holds the label column"
+            found = f"label = {choice.label!r} beside given labels"
+            hint = "Remove label, or give a DataFrame that holds the label column"
             raise DataError(where, found, "labels once", hint)
         if COLUMNS in arrays:
             beside = LABEL in arrays
             chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
-            raw = replace(table_data(frame_table(_frame(arrays), where), chosen, where))
+            raw = table_data(frame_table(_frame(arrays), where), chosen, where)
             if beside:
                 summary = replace(raw.summary, label="given beside the features")
                 raw = replace(raw, summary=summary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -71,23 +71,11 @@ Names = npt.NDArray[np.str_]
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels of a problem, and the rows that belong to it.
+    """Labels of a problem, and the rows that belong to it."""
 
-    Parameters
-    ----------
-    rows : (n,) intp
-        Kept rows of the source, ascending.
-    y : (n,) float64
-        Labels of these rows: -1 and +1 for two classes, positions in `classes` for more, else real
-        values.
-    classes : tuple of str, or None
-        The user's names of the classes, of two first that of -1, then that of +1; None for real
-        values.
-    """
-
-    rows: Ints
-    y: Floats
-    classes: tuple[str, ...] | None
+    rows: Ints  # (n,) of the source, ascending
+    y: Floats  # (n,) -1 and +1 for two classes, positions in `classes` for more, else real values
+    classes: tuple[str, ...] | None  # as the user names them, of two first that of -1
 
     def of(self, positions: Ints) -> Labels:
         """Return the labels of some of these rows."""
@@ -147,7 +135,7 @@ def class_labels(
         raise DataError(where, found, "distinct classes", f"Choose from {listed}")
     if len(kept) > 2:
         kept_counts = {name: known[name] for name in kept}
-        _refuse_single(names, kept_counts, where, row_labels, numeric=numeric)
+        _refuse_single(names, kept_counts, where, row_labels)
     rows = np.flatnonzero(np.isin(names, kept))
     place = {name: number for number, name in enumerate(kept)}
     unique, inverse = np.unique(names[rows], return_inverse=True)
@@ -170,9 +158,13 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
         for name, count in zip(classes, counts, strict=True)
         if count < FEW_ROWS
     ]
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault(name.casefold(), []).append(name)
     alike = [
         f"classes {' and '.join(map(repr, names))} differ in upper and lower case alone"
-        for names in _spelled_alike(classes)
+        for names in spellings.values()
+        if len(names) > 1
     ]
     return (*alike, *few[:SHOWN])
 
@@ -210,24 +202,16 @@ def real_values(labels: npt.NDArray[Any], where: str, row_labels: RowLabels = FR
     return y
 
 
-def _refuse_single(
-    names: Names, known: dict[str, int], where: str, row_labels: RowLabels, *, numeric: bool
-) -> None:
+def _refuse_single(names: Names, known: dict[str, int], where: str, row_labels: RowLabels) -> None:
     """Refuse classes of one point, which cannot be in both a training and a test part."""
     single = [name for name, count in known.items() if count == 1]
     if not single:
         return
     first, second = sorted(known, key=known.__getitem__, reverse=True)[:2]
-    hints = [
-        f"{' and '.join(map(repr, alike))} differ in upper and lower case alone: correct them "
-        "if they are one class"
-        for alike in _spelled_alike(known)
-    ]
-    hints.append(
-        f'Set classes = ["{first}", "{second}", …] to keep some of them, or positive = '
-        f'"{second}" for one against the rest'
-        + ', or task = "regression" to learn numbers' * numeric
-        + ", or label = … for labels in another column" * (len(known) > SHOWN)
+    hint = (
+        f'Set classes = ["{first}", "{second}", …] to keep some of them, positive = "{second}" for '
+        'one against the rest, task = "regression" to learn numbers, or label = … for labels in '
+        "another column; or correct names that differ in upper and lower case alone"
     )
     listed = truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
     raise DataError(
@@ -235,16 +219,8 @@ def _refuse_single(
         f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
         f"{listed}; {single[0]!r} is in {row_labels.of(int(np.argmax(names == single[0])))}",
         "at least two points of each class",
-        ". ".join(hints),
+        hint,
     )
-
-
-def _spelled_alike(classes: Iterable[str]) -> list[list[str]]:
-    """Return the names of classes that differ in upper and lower case alone, in groups."""
-    spellings: dict[str, list[str]] = {}
-    for name in classes:
-        spellings.setdefault(name.casefold(), []).append(name)
-    return [names for names in spellings.values() if len(names) > 1]
 
 
 def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> tuple[Names, bool]:

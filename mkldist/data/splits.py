@@ -465,15 +465,13 @@ def _advice(spec: SplitsSpec) -> str:
     """Return what to do if a split lacks points of a class."""
     if spec.n_train is not None:
         return "Raise n_train"
-    if spec.kind == "predefined":
-        return "Correct this split in the data"
-    if spec.kind == "time":
-        return "Set fewer folds, so that the first training part is larger"
-    if spec.kind == "leave-one-group-out":
-        return 'Merge this group with others, or set kind = "kfold"'
-    if spec.groups is not None:
-        return "Enlarge the training part, or set another seed"
-    return "Set stratified = true, or enlarge the training part"
+    of_kind = {
+        "predefined": "Correct this split in the data",
+        "time": "Set fewer folds, so that the first training part is larger",
+        "leave-one-group-out": 'Merge this group with others, or set kind = "kfold"',
+    }
+    other = "Enlarge the training part, set another seed, or stratified = true without groups"
+    return of_kind.get(spec.kind, other)
 
 
 def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
@@ -483,10 +481,17 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
     if dataset.row_groups is not None:
         return _drawn_by_group(spec, dataset.row_groups, seed, where)
     n = dataset.n_points
-    stratified = _stratified(spec, dataset, where)
+    if dataset.classes is None and spec.stratified:
+        found, expected = "stratified = true for a data set of regression", "classes"
+        raise DataError(where, found, expected, "Remove stratified: classes are so by default")
+    stratified = dataset.classes is not None and spec.stratified is not False
     labels = dataset.y if stratified else None
     if spec.kind == "kfold":
-        _check_folds(spec, dataset, where, stratified=stratified)
+        most = int(np.bincount(dataset.class_numbers).min()) if stratified else n
+        if spec.folds > most:
+            found = f"{spec.folds} folds of {_counts(dataset)}"
+            hint = "Set fewer folds" + ", or stratified = false" * stratified
+            raise DataError(where, found, f"at most {most} folds", hint)
         folds = repeated_folds(spec.folds, spec.repeats, seed, n, labels)
         return tuple(Split(np.setdiff1d(np.arange(n), test), test) for test in folds)
     n_train = int(spec.train_fraction * n)
@@ -495,8 +500,8 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
     except ValueError as error:
         raise DataError(
             where,
-            f"{n} points, which cannot be divided so ({error})",
-            f"at least one point per part{_of_each_class(dataset)}",
+            f"{_counts(dataset)}, which cannot be divided so ({error})",
+            "at least one point in each part, and one of each class",
             "Change train_fraction" + (", or set stratified = false" if stratified else ""),
         ) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
@@ -555,33 +560,6 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
     return tuple(Split(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks)
 
 
-def _stratified(spec: SplitsSpec, dataset: Dataset, where: str) -> bool:
-    """Return True if each class is to be divided in proportion."""
-    if dataset.task == "classification":
-        return spec.stratified is None or spec.stratified
-    if spec.stratified:
-        raise DataError(
-            where,
-            "stratified = true for a data set of regression",
-            "classes to stratify by",
-            "Remove stratified; data sets of classes are stratified by default",
-        )
-    return False
-
-
-def _check_folds(spec: SplitsSpec, dataset: Dataset, where: str, *, stratified: bool) -> None:
-    available = dataset.n_points
-    if stratified:
-        available = int(np.bincount(dataset.class_numbers).min())
-    if spec.folds > available:
-        raise DataError(
-            where,
-            f"{spec.folds} folds of {_counts(dataset)}",
-            f"at most {available} folds",
-            "Set stratified = false or fewer folds" if stratified else "Set fewer folds",
-        )
-
-
 def _check(
     split: Split, number: int, total: int, dataset: Dataset, where: str, advice: str
 ) -> None:
@@ -605,18 +583,13 @@ def _check(
             )
 
 
-def _of_each_class(dataset: Dataset) -> str:
-    return "" if dataset.classes is None else f", and of each class ({_counts(dataset)})"
-
-
 def _counts(dataset: Dataset) -> str:
     if dataset.classes is None:
         return f"{dataset.n_points} points"
     counts = np.bincount(dataset.class_numbers, minlength=len(dataset.classes)).tolist()
-    pairs = list(zip(counts, map(repr, dataset.classes), strict=True))
-    listed = [f"{count} of class {name}" for count, name in pairs[1:SHOWN]]
-    more = [f"{len(pairs) - SHOWN} more classes"] * (len(pairs) > SHOWN)
-    return ", ".join([f"{pluralize(pairs[0][0], 'point')} of class {pairs[0][1]}", *listed, *more])
+    pairs = zip(counts, dataset.classes, strict=True)
+    listed = [f"{pluralize(count, 'point')} of class {name!r}" for count, name in pairs]
+    return truncate(listed, SHOWN, "more classes")
 
 
 def inner_folds(
@@ -644,35 +617,17 @@ def n_inner_folds(
 ) -> int:
     """Return the number of folds that :func:`inner_folds` makes, repetitions included."""
     most = _most_folds(dataset, labelled)
+    grouped, noun = dataset.row_groups is not None, "points"
+    if dataset.classes is not None:
+        noun = "points of the smallest class"
+    counted = "groups of the training part" if grouped else f"training {noun}"
     if most < 2:
-        if dataset.row_groups is not None:
-            raise DataError(
-                where,
-                f"{len(labelled)} training points of one group",
-                "at least two groups, for the folds of [selection]",
-                "Enlarge the training part, or remove [selection]",
-            )
-        found = f"{len(labelled)} training point"
-        if dataset.classes is not None:
-            counts = np.bincount(dataset.class_numbers[labelled], minlength=len(dataset.classes))
-            found += f"s, {counts.min()} of class {dataset.classes[counts.argmin()]!r}"
-        raise DataError(
-            where,
-            found,
-            "at least two of each class, for the folds of [selection]",
-            "Enlarge the training part, or remove [selection]",
-        )
+        found = f"{len(labelled)} training points ({counted}: {most})"
+        hint = "Enlarge the training part, or remove [selection]"
+        raise DataError(where, found, f"at least two {counted}, for the folds of [selection]", hint)
     if "folds" in spec.model_fields_set and spec.folds > most:
-        of = "" if dataset.classes is None else " of the smallest class"
-        counted = f"the training points{of}"
-        if dataset.row_groups is not None:
-            counted = "the groups of the training part"
-        raise DataError(
-            where,
-            f"folds = {spec.folds}",
-            f"at most {most}, {counted}",
-            "Lower it, or omit it to use up to 5 folds",
-        )
+        hint = "Lower it, or omit it to use up to 5 folds"
+        raise DataError(where, f"folds = {spec.folds}", f"at most {most}, the {counted}", hint)
     if dataset.row_groups is not None and dataset.classes is not None:
         _check_classes(dataset, labelled, inner_folds(dataset, labelled, spec, seed), where)
     return min(spec.folds, most) * spec.repeats

@@ -11,19 +11,21 @@ J. Friedman, Multivariate adaptive regression splines, Annals of Statistics 19, 
 from __future__ import annotations
 
 import inspect
-import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, ValidationError, create_model
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.data.checks import numbered_features
 from mkldist.data.dataset import RawData
-from mkldist.errors import DataError, nearest
+from mkldist.errors import DataError
 from mkldist.spec.checks import check_fits
+from mkldist.spec.kinds import Model
+from mkldist.spec.load import spec_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,41 +178,43 @@ GENERATORS: dict[str, Generator] = {
 }
 
 
-class Limits(NamedTuple):
-    """Range of an option's values; `attained` is True if the least value itself is allowed."""
-
-    least: float
-    most: float = math.inf
-    attained: bool = True
-
-
 MOST_POINTS = 10**6  # one Gram matrix of so many takes 3.6 TiB
 MOST_FEATURES = 21  # of generators without an option d
-LIMITS = {
-    "n": Limits(4, MOST_POINTS),
-    "d": Limits(1, 10**6),
-    "noise": Limits(0),
-    "factor": Limits(0, 1, attained=False),
-    "points": Limits(3, 1000),
-    "inner": Limits(0.05, 1),
-    "gap": Limits(0, 0.9),
-    "support": Limits(1),
-    "seed": Limits(0),
+_NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+KINDS: dict[str, Any] = {
+    "n": Annotated[int, Field(ge=4)],
+    "d": Annotated[int, Field(ge=1)],
+    "noise": _NotNegative,
+    "factor": Annotated[float, Field(gt=0, le=1)],
+    "points": Annotated[int, Field(ge=3, le=1000)],
+    "inner": Annotated[float, Field(ge=0.05, le=1)],
+    "gap": Annotated[float, Field(ge=0, le=0.9)],
+    "support": Annotated[int, Field(ge=1)],
+    "seed": Annotated[int, Field(ge=0)],
 }
 
 
 def generate(name: str, options: Mapping[str, int | float | str], seed: int, where: str) -> RawData:
     """Draw a data set of :data:`GENERATORS`."""
-    generator = GENERATORS[name]
+    generator, place = GENERATORS[name], f"{where}: options"
     defaults = {
         p.name: p.default
         for p in inspect.signature(generator).parameters.values()
         if p.default is not inspect.Parameter.empty
     } | {"seed": seed}
-    _check_size(options, defaults, f"{where}: options")
-    for option, value in options.items():
-        _check_option(option, value, defaults, f"{where}: options")
-    chosen = {k: type(v)(options.get(k, v)) for k, v in defaults.items()}
+    n, d = ({**defaults, "d": defaults.get("d", MOST_FEATURES), **options}[key] for key in "nd")
+    if isinstance(n, int) and isinstance(d, int):
+        size = f"{place}.{'n' if 'n' in options else 'd'}"
+        check_fits(n, 8 * max(d, 1), size, "points", "Draw fewer", most=MOST_POINTS)
+    fields: dict[str, Any] = {key: (KINDS[key], value) for key, value in defaults.items()}
+    model = create_model(name, __base__=Model, **fields)
+    try:
+        chosen = model.model_validate(options).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = f"{place}.{first['loc'][0]}"
+        wrong = spec_error(first, option, model)
+        raise DataError(option, wrong.found, wrong.expected, wrong.hint or "Change it") from None
     if chosen.get("support", 0) > chosen.get("d", np.inf):
         raise DataError(
             f"{where}: options.support",
@@ -232,32 +236,6 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
         origin=f"synthetic {name}({given})",
         task="regression" if real else "classification",
     )
-
-
-def _check_size(options: Mapping[str, Any], defaults: Mapping[str, Any], where: str) -> None:
-    """Refuse points that are too many by what their features would need."""
-    d = options.get("d", defaults["d"]) if "d" in defaults else MOST_FEATURES
-    n = options.get("n", defaults["n"])
-    if isinstance(n, int) and isinstance(d, int):
-        place = f"{where}.{'n' if 'n' in options else 'd'}"
-        check_fits(n, 8 * max(d, 1), place, "points", "Draw fewer", most=MOST_POINTS)
-
-
-def _check_option(option: str, value: object, defaults: Mapping[str, Any], where: str) -> None:
-    place = f"{where}.{option}"
-    change = f"Change or remove {option}"
-    if option not in defaults:
-        hint = nearest(option, defaults) or change
-        raise DataError(place, "an unknown option", f"one of {', '.join(defaults)}", hint)
-    whole = isinstance(defaults[option], int)
-    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        kind = "a whole number" if whole else "a number"
-        raise DataError(place, f"{value!r}", kind, change)
-    least, most, attained = LIMITS[option]
-    if not least <= value <= most or (value == least and not attained) or value == np.inf:
-        low = f"at least {least:g}" if attained else f"above {least:g}"
-        high = f", at most {most:g}" if most < np.inf else ""
-        raise DataError(place, f"{value}", low + high, change)
 
 
 def _halves(n: int) -> Ints:

@@ -33,15 +33,7 @@ _SUBJECT = re.compile(
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
-
-    Parameters
-    ----------
-    name : str
-        Its name in the header.
-    values : tuple of str
-        Its fields, without blanks around them.
-    """
+    """One column of a table: its name, and its fields without blanks around them."""
 
     name: str
     values: tuple[str, ...]
@@ -173,15 +165,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableProfile:
-    """Columns of a table and their roles.
-
-    Parameters
-    ----------
-    columns : mapping of str to Column
-        All columns by name.
-    label : str
-        The label column.
-    """
+    """Columns of a table by name, and their roles."""
 
     columns: Mapping[str, Column]
     label: str

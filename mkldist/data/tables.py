@@ -47,46 +47,21 @@ DATES = "Turn dates into numbers, such as (dates - dates.min()).dt.days, or leav
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """Columns of a table that the sweep file names.
-
-    Parameters
-    ----------
-    label : str, int or None
-        Name of the label column, or its position from 0 (negative: from the end); None chooses
-        the one that is called label, class, target, y, diagnosis or the like.
-    id : str or None
-        Column that names the rows.
-    ignore : tuple of str
-        Columns to leave out.
-    categorical : tuple of str
-        Columns of categories.
-    of_splits : tuple of str
-        Columns by which rows are divided; they are no features.
-    groups : str or None
-        The one of them that says which rows belong together.
-    texts : tuple of str
-        Columns of texts, for kernels of texts.
-    weights : str or None
-        Column of row weights.
-    labelled : bool
-        False for the table of a view, which has no label column.
-    bare : bool
-        True if the table may hold no features, since views hold them.
-    sparse : bool
-        True to keep the features of a sparse file sparse.
-    """
+    """Columns of a table that the sweep file names."""
 
     label: str | int | None = None
-    id: str | None = None
+    """Name of the label column, or its position from 0 (negative: from the end); None chooses the
+    one that is called label, class, target, y, diagnosis or the like."""
+    id: str | None = None  # names the rows
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
-    of_splits: tuple[str, ...] = ()
-    groups: str | None = None
-    texts: tuple[str, ...] = ()
-    weights: str | None = None
-    labelled: bool = True
-    bare: bool = False
-    sparse: bool = False
+    of_splits: tuple[str, ...] = ()  # by which rows are divided
+    groups: str | None = None  # the one of them that says which rows belong together
+    texts: tuple[str, ...] = ()  # for kernels of texts
+    weights: str | None = None  # of rows
+    labelled: bool = True  # False for the table of a view, which has no label column
+    bare: bool = False  # True if the table may hold no features, since views hold them
+    sparse: bool = False  # True to keep the features of a sparse file sparse
 
     @classmethod
     def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
@@ -271,7 +246,7 @@ class TableProblems:
         if not self._wrong and not self._ragged:
             return
         n_rows += len(self._ragged)
-        hints = self._hints(n_rows) + [SEPARATORS] * bool(self._ragged)
+        hints = self._hints() + [SEPARATORS] * bool(self._ragged)
         if len(self._ragged) + sum(len(values) for _, values in self._wrong.values()) == 1:
             for line, n_fields in self._ragged:
                 place, found = f"{self.where}, line {line}", pluralize(n_fields, "field")
@@ -296,30 +271,26 @@ class TableProblems:
         found = truncate(found_words, SHOWN)
         raise DataError(self.where, found, "; ".join(expected), ". ".join(hints))
 
-    def _hints(self, n_rows: int) -> list[str]:
-        """Return what to do about columns: slips are corrected, other columns get a role."""
+    def _hints(self) -> list[str]:
+        """Return what to do about columns: mistakes are corrected, or columns get a role."""
         samples = {name: values[0] for name, (_, values) in self._wrong.items()}
         commas = [name for name, value in samples.items() if decimal_comma(value)]
-        others = [name for name in samples if name not in commas]
-        slips = [name for name in others if 2 * len(self._wrong[name][1]) < n_rows]
+        dated = [name for name, value in samples.items() if is_date_text(value)]
+        words = [name for name in samples if name not in (*commas, *dated)]
         hints = [DECIMALS] if commas else []
         if self.hint:
-            dates = [name for name in others if is_date_text(samples[name])]
-            return hints + [DATES] * bool(dates) + [self.hint] * (len(dates) < len(others))
-        dated = [name for name in others if name not in slips and is_date_text(samples[name])]
-        words = [name for name in others if name not in slips and name not in dated]
+            return hints + [DATES] * bool(dated) + [self.hint] * bool(words)
         if words:
+            listed = _quoted(words)
             hints.append(
-                f"Set categorical = [{_quoted(words)}] to encode these, texts = [{_quoted(words)}] "
-                "for kernels of texts, or ignore them"
+                f"Correct or empty these fields, or set categorical = [{listed}] to encode these, "
+                f"texts = [{listed}] for kernels of texts, or ignore = [{listed}]"
             )
         if dated:
             hints.append(
                 f"Set ignore = [{_quoted(dated)}], or turn dates into numbers of days; [splits] of "
                 f'kind = "time" with order = "{dated[0]}" tests later rows by earlier ones'
             )
-        if slips:
-            hints.append(f"Correct or empty these fields, or set ignore = [{_quoted(slips)}]")
         return hints
 
 
@@ -569,25 +540,18 @@ def _floats(values: Any) -> Floats | None:
 def _number(value: Any) -> float | None:
     """Return a cell of a table as a number, NaN where it is missing; None for other texts."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    if not isinstance(text, str):
-        try:
-            return float(text)
-        except (TypeError, ValueError):
-            return np.nan if _is_missing(text) else None
+    if isinstance(text, str):
+        word = text.strip().casefold()
+        if word in MISSING_VALUES:
+            return np.nan
+        if word in BOOLEANS or "_" in word:
+            return BOOLEANS.get(word)
     try:
-        if "_" not in text:
-            return float(text)
-    except ValueError:
-        pass
-    word = text.strip().casefold()
-    return np.nan if word in MISSING_VALUES else BOOLEANS.get(word)
+        return float(text)
+    except (TypeError, ValueError):
+        import pandas as pd
 
-
-def _is_missing(value: Any) -> bool:
-    """Return True for a value that pandas counts as missing."""
-    import pandas as pd
-
-    return bool(pd.isna(value)) if np.ndim(value) == 0 else False
+        return np.nan if np.ndim(text) == 0 and pd.isna(text) else None
 
 
 def frame_texts(

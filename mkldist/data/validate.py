@@ -200,33 +200,15 @@ def _with_sparse(
 
 
 def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> Labels:
-    """Return the labels; if they are refused, so are missing values, in the same message.
-
-    The user's task precedes the source's.
-    """
-    try:
-        if (raw.task if spec.task is None else spec.task) == "classification":
-            return class_labels(raw.labels, where, spec.classes, spec.positive, raw.row_labels)
-        if spec.classes or spec.positive is not None:
-            key = "classes" if spec.classes else "positive"
-            hint = 'Remove this key, or set task = "classification"'
-            raise DataError(where, f"{key} for a data set of regression", "real values", hint)
-        y = real_values(raw.labels, where, raw.row_labels)
-        return Labels(np.arange(len(y)), y, None)
-    except DataError as error:
-        if raw.x is None:
-            raise
-        try:
-            absent = absent_of(raw.x, raw.views)
-            check_values(raw.x, raw.feature_names, spec.impute, where, absent, raw.row_labels)
-        except DataError as other:
-            raise DataError(
-                where,
-                f"{error.found}; {other.found}",
-                f"{error.expected}; {other.expected}",
-                f"{error.hint}. {other.hint}",
-            ) from None
-        raise
+    """Return the labels; the user's task precedes the source's."""
+    if (raw.task if spec.task is None else spec.task) == "classification":
+        return class_labels(raw.labels, where, spec.classes, spec.positive, raw.row_labels)
+    if spec.classes or spec.positive is not None:
+        key = "classes" if spec.classes else "positive"
+        hint = 'Remove this key, or set task = "classification"'
+        raise DataError(where, f"{key} for a data set of regression", "real values", hint)
+    y = real_values(raw.labels, where, raw.row_labels)
+    return Labels(np.arange(len(y)), y, None)
 
 
 def _checked_views(

@@ -25,6 +25,7 @@ from mkldist.core.memory import (
     trace_bytes,
     view_cache_bytes,
 )
+from mkldist.core.wording import pluralize
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.optim.box_qp import LARGEST
@@ -329,42 +330,29 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
     limits = [limit for limit in (given, available) if limit is not None]
     if not limits or min(limits) >= least:
         return
-    loaded = any(bank.spec.backend == "memory" for bank in plan.banks)
-    held = "a whole bank" if loaded else "a buffer"
-    if any(bank.sharded for bank in plan.banks):
-        held = "a part of a bank"
-    largest = max(bank.n_points for bank in plan.banks)
-    needed = (
-        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, "
-        f"{held} and one solver on {largest} points"
-        + (f" in each of {threads} threads" if threads > 1 else "")
-    )
-    found, remedy = repr(plan.spec.memory), 'Raise it, or remove backend = "memory"'
+    largest = max(plan.banks, key=lambda bank: least_of(plan, bank, threads))
+    held = "a part of a bank" if largest.sharded else "a buffer"
+    found, hint = repr(plan.spec.memory), "Raise memory"
     if available is not None and available < least:
-        found = f"{available // 2**20} MiB in this machine"
-        remedy = 'Remove backend = "memory", or set "recompute"'
-    raise SpecError("memory", found, needed, remedy if loaded else _advice(plan, threads))
-
-
-def _advice(plan: Plan, threads: int) -> str:
-    """Return what helps where solvers do not fit: factors, for the methods that take them."""
-
-    def needed(bank: BankPlan) -> int:
-        return least_memory([bank], [one for one in plan.batches if one.bank == bank.id], threads)
-
-    largest = max(plan.banks, key=needed)
-    if largest.is_factored:
-        return "Lower rank, or use fewer points"
-    keys = dict.fromkeys((run.key, run.method) for run in plan.runs if run.bank == largest.id)
-    refusals = {key: METHODS[name].refuses(ProblemFacts(factors=True)) for key, name in keys}
-    can = [key for key, refusal in refusals.items() if refusal is None]
-    cannot = [key for key, refusal in refusals.items() if refusal is not None]
-    if not cannot:
-        return f'Set backend = "{FACTORS}", which needs no matrix of all points'
-    need = f"{', '.join(cannot)} need{'s' if len(cannot) == 1 else ''} whole Gram matrices"
-    if not can:
-        return f"Use fewer points: {need}"
-    return (
-        f'Give {", ".join(can)} a bank with backend = "{FACTORS}", which needs no matrix of all '
-        f"points; {need}, for fewer points"
+        found, hint = f"{available // 2**20} MiB in this machine", "Take a machine with more"
+    if largest.spec.backend == "memory":
+        held, hint = "a whole bank", f'{hint}, or remove backend = "memory"'
+    elif largest.is_factored:
+        hint += ", lower rank, or use fewer points"
+    else:
+        hint += ", or use fewer points"
+        runs = [run for run in plan.runs if run.bank == largest.id]
+        facts = ProblemFacts(factors=True)
+        keys = dict.fromkeys(r.key for r in runs if METHODS[r.method].refuses(facts) is None)
+        if keys:
+            hint += f'; {", ".join(keys)} can take backend = "{FACTORS}", without such matrices'
+    expected = (
+        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, and for each of "
+        f"{pluralize(threads, 'thread')} {held} and one solver on {largest.n_points} points"
     )
+    raise SpecError("memory", found, expected, hint)
+
+
+def least_of(plan: Plan, bank: BankPlan, threads: int) -> int:
+    """Return the bytes that a worker needs at least for the batches of one bank."""
+    return least_memory([bank], [one for one in plan.batches if one.bank == bank.id], threads)

@@ -45,9 +45,8 @@ from mkldist.planning.spec_checks import (
     resolve_methods,
     smaller_shares,
 )
-from mkldist.solvers.base import Part, ProblemFacts, Refusal, losses_by_target, one_of
+from mkldist.solvers.base import Part, ProblemFacts, losses_by_target, one_of
 from mkldist.solvers.grids import MethodGrid
-from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
@@ -527,10 +526,22 @@ def check_factors(
     for bank in (one for one in spec.sized_banks if one.may_be_factors):
         thin = [name for name in datasets if banks[name, bank.label].on_factors]
         for entry in (one for one in spec.methods if thin and one.runs_on(bank)):
-            refusal = METHODS[entry.name].refuses(_facts_of_factors(bank))
-            if refusal is not None:
-                most = max(banks[name, bank.label].n_kernels for name in thin)
-                raise _no_factors(spec, bank, entry, refusal, grids[thin[0]][entry.key], most)
+            problem = ProblemFacts(factors=True, rounded=bank.dtype == "float32")
+            refusal = METHODS[entry.name].refuses(problem)
+            if refusal is None:
+                continue
+            found = f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}"
+            if refusal.part is not Part.ROUNDED:
+                n_bytes = memory_of(spec)
+                n_kernels = max(banks[name, bank.label].n_kernels for name in thin)
+                most = most_points_of(grids[thin[0]][entry.key], n_kernels, n_bytes)
+                found += f", which {n_bytes / 2**30:.1f} GiB of a solver hold up to {most:,} points"
+            raise SpecError(
+                f"methods.{entry.key}",
+                found,
+                f"{refusal.others}: {one_of(methods_for(problem))}",
+                f"Or give the bank {refusal.expected}, or the method another by banks = [...]",
+            )
         for name in thin:
             if any(len(split.unlabelled) for split in datasets[name][1]):
                 raise SpecError(
@@ -539,39 +550,6 @@ def check_factors(
                     "labelled rows alone, among which the pivots of factors are",
                     "Choose another backend, or remove the unlabelled rows",
                 )
-
-
-def _facts_of_factors(bank: BankSpec) -> ProblemFacts:
-    """Return the facts of a bank of factors by which methods take it or refuse."""
-    return ProblemFacts(factors=True, rounded=bank.dtype == "float32")
-
-
-def _no_factors(
-    spec: SweepSpec,
-    bank: BankSpec,
-    entry: MethodSpec,
-    refusal: Refusal,
-    grid: MethodGrid,
-    n_kernels: int,
-) -> SpecError:
-    """Return the error of a method that cannot solve on a bank of factors."""
-    others = f"{refusal.others}: {one_of(methods_for(_facts_of_factors(bank)))}"
-    if refusal.part is Part.ROUNDED:
-        return SpecError(
-            f"methods.{entry.key}",
-            f"{entry.name} on bank {bank.label!r} of factors in float32, but it {refusal.reason}",
-            others,
-            f"Or give the bank {refusal.expected}",
-        )
-    n_bytes = memory_of(spec)
-    most = most_points_of(grid, n_kernels, n_bytes)
-    return SpecError(
-        f"methods.{entry.key}",
-        f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}, which "
-        f"the {n_bytes / 2**30:.1f} GiB of a solver hold up to {most:,} points",
-        others,
-        "Or give it a bank with another backend by banks = [...]",
-    )
 
 
 def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
@@ -620,28 +598,20 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
     for key, grid in grids.items():
         for params in grid.points:
             refusal = grid.method.refuses(problem, params.target)
-            if refusal is not None:
-                raise _refused_values(key, grid, params, refusal, dataset)
-
-
-def _refused_values(
-    key: str, grid: MethodGrid, params: SolverParams, refusal: Refusal, dataset: Dataset
-) -> SpecError:
-    """Return the error of a method that cannot learn real values with its loss."""
-    method = grid.method
-    able = losses_by_target(method.params).get(Target.VALUES, [])
-    if able:
-        expected = "loss = " + one_of([f'"{loss}"' for loss in able])
-    else:
-        others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
-        expected = f"{refusal.others}: {one_of(others)}"
-    return SpecError(
-        f"methods.{key}",
-        f"{method.name} with loss {getattr(params, 'loss', method.loss)}, which {refusal.reason}, "
-        f"but data set {dataset.name!r} is one of regression",
-        expected,
-        "Or remove the method or the data set",
-    )
+            if refusal is None:
+                continue
+            loss = getattr(params, "loss", grid.method.loss)
+            losses = losses_by_target(grid.method.params).get(Target.VALUES, [])
+            others = methods_for(ProblemFacts(targets=(Target.VALUES,)))
+            raise SpecError(
+                f"methods.{key}",
+                f"{grid.method.name} with loss {loss}, which {refusal.reason}, but data set "
+                f"{dataset.name!r} is one of regression",
+                "loss = " + one_of([f'"{one}"' for one in losses])
+                if losses
+                else f"{refusal.others}: {one_of(others)}",
+                "Or remove the method or the data set",
+            )
 
 
 def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:

@@ -333,17 +333,6 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
 
-DATA_ENDINGS = (
-    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz", ".svm", ".svm.gz", ".svmlight",
-    ".libsvm",
-)  # fmt: skip
-"""Endings of files for which ``mkldist init`` writes a sweep file."""
-_OTHER_FILES = {
-    ".model": "It is called as models are: mkldist predict applies one to new rows",
-    ".html": "It is called as pages of results are; name the sweep file of which it tells",
-    ".zarr": "It is called as results are: mkldist status shows them",
-}
-
 
 @dataclass(frozen=True)
 class _Source:
@@ -461,11 +450,10 @@ def _not_toml(path: Path, text: str, message: str) -> SpecError:
 
 
 def _for_data(path: Path) -> str:
-    """Return a hint for a file that is called otherwise than sweep files are."""
-    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    if ending in DATA_ENDINGS:
-        return f"If it holds data, {command_line('init', path.name)} writes a sweep file for them"
-    return _OTHER_FILES.get(ending, "")
+    """Return a hint for a file that is not called as sweep files are."""
+    if path.suffix == ".toml":
+        return ""
+    return f"If it holds data, {command_line('init', path.name)} writes a sweep file for them"
 
 
 def _nearby(path: Path) -> str:

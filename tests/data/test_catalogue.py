@@ -423,7 +423,7 @@ def test_a_network_that_fails(answer: Answer, failure: Exception) -> None:
 
 def test_data_sets_that_are_not_there(answer: Answer) -> None:
     answer(urllib.error.HTTPError("u", 404, "Not Found", http.client.HTTPMessage(), io.BytesIO()))
-    with mistake("404 of OpenML (Not Found)", "'sonr'"):
+    with mistake("HTTP Error 404: Not Found", "'sonr'"):
         read_openml("sonr", ColumnChoice(), WHERE)
     answer(ValueError("No active dataset sonr found."))
     with mistake("No active dataset sonr found."):

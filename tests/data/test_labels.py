@@ -122,7 +122,7 @@ def test_a_class_of_one_point_gets_both_ways_out() -> None:
 
 def test_a_class_of_one_point_may_be_a_slip_of_the_pen() -> None:
     labels = np.array(["yes", "no", "no", "Yes", "yes", "yes"])
-    with mistake("'Yes' is in line 5", "'Yes' and 'yes' differ in upper and", '["yes", "no", …]'):
+    with mistake("'Yes' is in line 5", "correct names that differ in upper", '["yes", "no", …]'):
         class_labels(labels, "t", row_labels=in_lines(range(2, 8)))
 
 

@@ -190,7 +190,9 @@ def test_a_split_without_test_points_is_named() -> None:
 
 
 def test_too_few_points() -> None:
-    with mistake("5 folds", "4 points of class 'no', 9 of class 'yes'", "at most 4", "fewer"):
+    with mistake(
+        "5 folds", "4 points of class 'no', 9 points", "at most 4", "fewer"
+    ):
         made(dataset(4, 9), kind="kfold")
     with mistake("at most 5 folds"):
         made(dataset(2, 3), kind="kfold", folds=6, stratified=False)
@@ -248,7 +250,7 @@ def test_each_of_many_classes_is_divided_in_proportion() -> None:
 
 def test_too_few_points_of_one_of_many_classes() -> None:
     data = many_classes(9, 3, 7)
-    counts = "9 points of class 'a', 3 of class 'b', 7 of class 'c'"
+    counts = "9 points of class 'a', 3 points of class 'b', 7 points of class 'c'"
     with mistake("5 folds", counts, "at most 3", "fewer"):
         made(data, kind="kfold")
     with mistake("2 more classes"):
@@ -446,11 +448,15 @@ def test_the_default_is_five_folds_or_the_size_of_the_smallest_class(
 
 
 def test_too_few_points_for_inner_folds() -> None:
-    with mistake("data set 't'", "4 training points, 1 of class 'class 1'", "at least two"):
+    with mistake(
+        "data set 't'",
+        "4 training points (training points of the smallest class: 1)",
+        "at least two",
+    ):
         number(classes(9, 4), np.array([0, 1, 2, 9]))
     with mistake("folds = 5", "at most 4", "of the smallest class", "omit it to use up to 5 folds"):
         number(classes(9, 4), np.arange(13), folds=5)
-    with mistake("1 training point;", "at least two"):
+    with mistake("1 training points (training points: 1)", "at least two"):
         number(values(9), np.array([3]))
     with mistake("folds = 7", "at most 6, the training points."):
         number(values(9), np.arange(6), folds=7)
@@ -473,7 +479,7 @@ def test_groups_that_cannot_be_folded() -> None:
     data = replace(values(25), row_groups=np.arange(25) % 3)
     with mistake("folds = 4", "at most 3, the groups of the training part"):
         number(data, ROWS, folds=4)
-    with mistake("14 training points of one group", "at least two groups"):
+    with mistake("14 training points (groups of the training part: 1)", "at least two groups"):
         number(replace(data, row_groups=np.zeros(25, np.intp)), ROWS)
     apart = replace(classes(6, 6), row_groups=np.repeat([0, 1, 2], [6, 3, 3]))
     with mistake("inner fold", "all 6 training points of class 'class 0'"):

@@ -124,15 +124,15 @@ def test_only_the_support_bears_on_the_class() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("two_moons", {"nois": 1}, ("options.nois", "an unknown option", "Did you mean 'noise'?")),
+        ("two_moons", {"nois": 1}, ("options.nois", "an unknown key", "Did you mean 'noise'?")),
         ("two_moons", {"d": 3}, ("options.d", "one of n, noise, seed")),
         ("two_moons", {"n": 10.5}, ("options.n", "10.5", "a whole number")),
         ("two_moons", {"n": 3}, ("at least 4",)),
-        ("two_moons", {"noise": "much"}, ("'much'", "a number")),
+        ("two_moons", {"noise": "much"}, ('"much"', "a number")),
         ("two_moons", {"noise": -1}, ("at least 0",)),
         ("two_moons", {"noise": float("nan")}, ("nan",)),
         ("two_moons", {"noise": float("inf")}, ("inf",)),
-        ("two_circles", {"factor": 0}, ("above 0, at most 1",)),
+        ("two_circles", {"factor": 0}, ("a number above 0",)),
         ("mkl_known_support", {"support": 30}, ("options.support", "at most d = 20")),
     ],
 )

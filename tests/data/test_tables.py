@@ -249,9 +249,8 @@ def test_all_mistakes_are_in_one_message(problems: TableProblems) -> None:
         "text in column 'age' (1 of 12 rows, such as 'old' in line 4)",
         "2 rows of another length than the header, the first of 3 fields in line 12",
         "5 fields in every row",
-        'Set categorical = ["sex"]',
+        'set categorical = ["sex", "age"]',
         'Set ignore = ["admitted"]',
-        'or set ignore = ["age"]',
         "Write decimals with a point",
     ):
         problems.check(10)

@@ -24,7 +24,6 @@ from mkldist.data.validate import (
     summary_lines,
     validate,
 )
-from mkldist.errors import DataError
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
@@ -85,16 +84,6 @@ def test_missing_and_infinite_values_are_refused() -> None:
         made(impute=None)
     with mistake("infinite values in 'age' (4)"):
         made(X * [np.inf, 1, 1], positive="a")
-
-
-def test_mistakes_of_labels_and_of_values_are_in_one_message() -> None:
-    raw = RawData(np.array(["a", "", "b", ""]), X, NAMES)
-    words = ("no label in 2 of 4 rows", "missing values in 'size' (1)", "Remove these rows")
-    with mistake(*words, 'Set impute = "median"'):
-        validate(DatasetSpec(name="t"), raw, "t")
-    with pytest.raises(DataError, match="no label") as caught:
-        validate(DatasetSpec(name="t", impute="mean"), raw, "t")
-    assert "missing values" not in str(caught.value)
 
 
 def test_features_that_are_all_constant() -> None:

@@ -443,38 +443,38 @@ def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
     check_memory(planned(None), 8)
     check_memory(planned(f"{one + 1:.0f}MiB"), 1)
     check_memory(planned(f"{two + 1:.0f}MiB"), 2)
-    with pytest.raises(SpecError, match="at least 495 MiB, for the libraries, a buffer and one"):
+    with pytest.raises(
+        SpecError, match=r"at least 495 MiB, .* a buffer and one solver on 1000 points"
+    ):
         check_memory(planned(f"{one - 1:.0f}MiB"), 1)
-    with pytest.raises(SpecError, match=r"at least 590 MiB, .* 1000 points in each of 2 threads"):
+    with pytest.raises(SpecError, match=r"at least 590 MiB, .* each of 2 threads"):
         check_memory(planned(f"{one + 1:.0f}MiB"), 2)
 
 
 def test_a_limit_leaves_room_for_a_bank_that_is_to_be_loaded():
-    with pytest.raises(SpecError, match=r'a whole bank .* Raise it, or remove backend = "memory"'):
+    with pytest.raises(SpecError, match=r'a whole bank .*, or remove backend = "memory"'):
         check_memory(planned("1GiB", "memory"), 1)
 
 
 @pytest.mark.parametrize(
-    ("names", "hint"),
+    ("names", "able"),
     [
-        (("level", "silp"), 'Set backend = "factors", which needs no matrix of all points'),
-        (
-            ("level", "skm", "silp", "smo_mkl"),
-            'Give level, silp a bank with backend = "factors", which needs no matrix of all '
-            "points; skm, smo_mkl need whole Gram matrices, for fewer points",
-        ),
-        (("gmkl",), "Use fewer points: gmkl needs whole Gram matrices"),
+        (("level", "silp"), "level, silp"),
+        (("level", "skm", "silp", "smo_mkl"), "level, silp"),
+        (("gmkl",), ""),
     ],
 )
 @pytest.mark.parametrize("limit", ["480MiB", None])
-def test_factors_are_proposed_to_the_methods_that_take_them(names, hint, limit):
+def test_factors_are_proposed_to_the_methods_that_take_them(names, able, limit):
     with pytest.raises(SpecError) as refused:
         check_memory(planned(limit, names=names), 1, available=None if limit else 2**28)
-    assert str(refused.value).endswith(f"{hint}.")
+    proposal = f'; {able} can take backend = "factors"' if able else ""
+    assert f"or use fewer points{proposal}" in refused.value.hint
+    assert ("factors" in refused.value.hint) == bool(able)
 
 
 def test_the_bank_that_needs_most_decides_what_helps():
-    with pytest.raises(SpecError, match="Lower rank, or use fewer points"):
+    with pytest.raises(SpecError, match="lower rank, or use fewer points"):
         check_memory(planned("480MiB", "factors"), 1)
     banks = [
         {"family": "xu2008", "name": "thin", "backend": "factors", "rank": 1},
@@ -483,7 +483,7 @@ def test_the_bank_that_needs_most_decides_what_helps():
     runs = [{"name": "level", "banks": ["thin"]}, {"name": "skm", "banks": ["whole"]}]
     words = {"banks": banks, "methods": runs}
     plan = planned("410MiB", names=("level", "skm"), **words)
-    with pytest.raises(SpecError, match="Use fewer points: skm needs whole Gram matrices"):
+    with pytest.raises(SpecError, match=r"or use fewer points\.$"):
         check_memory(plan, 1)
 
 
@@ -498,8 +498,7 @@ def test_factors_need_memory_for_one_in_the_making_and_no_matrix():
 
 def test_more_than_the_machine_has_is_refused():
     check_memory(planned(None, "memory"), 1, available=2**34)
-    with pytest.raises(SpecError, match=r"memory: found 1024 MiB in this machine; expected at least"
-                       r" .*a whole bank .*Remove backend = \"memory\""):  # fmt: skip
+    with pytest.raises(SpecError, match=r"memory: found 1024 MiB in this machine; .*a whole bank"):
         check_memory(planned(None, "memory"), 1, available=2**30)
     with pytest.raises(SpecError, match=r"found '64MiB'"):
         check_memory(planned("64MiB"), 1, available=2**34)
