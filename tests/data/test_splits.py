@@ -190,9 +190,7 @@ def test_a_split_without_test_points_is_named() -> None:
 
 
 def test_too_few_points() -> None:
-    with mistake(
-        "5 folds", "4 points of class 'no', 9 points", "at most 4", "fewer"
-    ):
+    with mistake("5 folds", "4 points of class 'no', 9 points", "at most 4", "fewer"):
         made(dataset(4, 9), kind="kfold")
     with mistake("at most 5 folds"):
         made(dataset(2, 3), kind="kfold", folds=6, stratified=False)
