@@ -347,32 +347,33 @@ def at_equal_settings(pair: Pair) -> EqualSettings | None:
 
     None if methods, Gram matrices or settings differ, so that objectives differ by right.
     """
+    import xarray as xr
+
     nodes = pair.first.node, pair.second.node
-    if not (_solve_the_same(*nodes) and pair.same_bank):
-        return None
+    problems = [(*map(node.attrs.get, ("method", "kernel_weights")), problem_settings(node))
+                for node in nodes]  # fmt: skip
     dims = hyperparameters(nodes[0])
-    if {*dims} != {*hyperparameters(nodes[1])} or TRIAL in dims:
+    if problems[0] != problems[1] or not pair.same_bank or TRIAL in dims:
         return None
-    common = {name: _common(nodes[0], nodes[1], name) for name in dims}
-    if not all(common.values()):
+    if {*dims} != {*hyperparameters(nodes[1])}:
         return None
-    places = [list(one) for one in zip(*pair.splits, strict=True)]
     parts = [
-        node.to_dataset().isel({SPLIT: rows}).sel(common)
-        for node, rows in zip(nodes, places, strict=True)
+        node.to_dataset()[[STATE.name, "seconds", *CERTIFICATE]]
+        .isel({SPLIT: list(rows)})
+        .assign_coords({SPLIT: range(len(rows))})
+        for node, rows in zip(nodes, zip(*pair.splits, strict=True), strict=True)
     ]
+    parts = [part.transpose(SPLIT, *dims, ...) for part in xr.align(*parts, join="inner")]
 
     def values(name: str) -> tuple[Array, Array]:
-        first, second = (part[name].transpose(SPLIT, *dims).to_numpy() for part in parts)
-        return first, second
+        return parts[0][name].to_numpy(), parts[1][name].to_numpy()
 
-    states = values(STATE.name)
+    states, seconds = values(STATE.name), values("seconds")
     done = (states[0] == RunState.COMPLETE.value) & (states[1] == RunState.COMPLETE.value)
     apart, disjoint = certificates_apart(values("objective"), values("dual_objective"))
     known = done & ~np.isnan(apart)
     if not known.any():
         return None
-    seconds = values("seconds")
     timed = known & (seconds[1] > 0.0)
     ratio = float(np.median(seconds[0][timed] / seconds[1][timed])) if timed.any() else math.nan
     return EqualSettings(
@@ -398,27 +399,12 @@ def certificates_apart(
     return apart, disjoint
 
 
-def _solve_the_same(first: xr.DataTree, second: xr.DataTree) -> bool:
-    """Return True if two nodes are of one method whose settings define the same problem."""
-    return bool(
-        first.attrs["method"] == second.attrs["method"]
-        and first.attrs.get("kernel_weights") == second.attrs.get("kernel_weights")
-        and problem_settings(first) == problem_settings(second)
-    )
-
-
 def problem_settings(node: xr.DataTree) -> dict[str, Any]:
     """Return the settings that define the problem, of those that are no dims of the node."""
     settings = json.loads(str(node.attrs.get("settings", "{}")))
     name = str(node.attrs["method"])
     steering = (METHODS[name].params if name in METHODS else SolverParams).steering()
     return {name: value for name, value in settings.items() if name not in steering}
-
-
-def _common(first: xr.DataTree, second: xr.DataTree, name: str) -> list[Any]:
-    """Return the values of a hyperparameter that both nodes have."""
-    known = set(second.ds[name].to_numpy().tolist())
-    return [value for value in first.ds[name].to_numpy().tolist() if value in known]
 
 
 class PointCounts(NamedTuple):
@@ -472,8 +458,9 @@ def right_points(side: Chosen, split: int) -> Bools | None:
     labels = side.data["label"].to_numpy()
     n_test = int(side.data["n_test"].to_numpy()[split])
     scored = slice(n_test, None) if side.loss.startswith("unlabelled") else slice(n_test)
-    predicted, known = _predicted(record, labels), _classes(labels[record.test_rows], record)
-    right: Bools = predicted[scored] == known[scored]
+    known = labels[record.test_rows]
+    known = (known > 0 if record.decision_values.ndim == 1 else known).astype(np.intp)
+    right: Bools = _predicted(record, labels)[scored] == known[scored]
     return right
 
 
@@ -486,20 +473,6 @@ def _predicted(record: RunRecord, labels: Floats) -> Ints:
     training = np.delete(labels, record.test_rows).astype(np.intp)
     counts = np.bincount(training, minlength=len(values))
     return predicted_classes(values, np.argsort(-counts, kind="stable"))
-
-
-def _classes(labels: Floats, record: RunRecord) -> Ints:
-    """Return the position of the class of each label."""
-    found = labels > 0 if record.decision_values.ndim == 1 else labels
-    positions: Ints = found.astype(np.intp)
-    return positions
-
-
-class PairPoints(NamedTuple):
-    """Points of two methods on one data set, which add up to 1."""
-
-    first: float
-    second: float
 
 
 def mcnemar_points(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:
@@ -542,8 +515,8 @@ def mcnemar_points(results: str | Path | Results, methods: Collection[str] = ())
     return table.rename_axis(index="dataset").dropna(how="all")
 
 
-def pair_points(first: Chosen, second: Chosen) -> PairPoints | None:
-    """Return the points of two methods on one data set, averaged over repetitions.
+def pair_points(first: Chosen, second: Chosen) -> tuple[float, float] | None:
+    """Return the points of two methods on one data set, which add up to 1, by repetitions' mean.
 
     None where no split has predictions of both, unless every run of one has failed.
     """
@@ -558,7 +531,8 @@ def pair_points(first: Chosen, second: Chosen) -> PairPoints | None:
         mcnemar(*(np.concatenate(side) for side in zip(*folds, strict=True))).points()
         for folds in pooled.values()
     ]
-    return PairPoints(*np.mean(points, axis=0).tolist())
+    one, two = np.mean(points, axis=0).tolist()
+    return one, two
 
 
 def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
@@ -571,20 +545,18 @@ def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
             or one.place["bank"] != two.place["bank"]
         ):
             continue
-        found = pair_points(one, two)
-        if found is not None:
-            points[first] = points.get(first, 0.0) + found.first
-            points[second] = points.get(second, 0.0) + found.second
+        for name, own in zip((first, second), pair_points(one, two) or (), strict=False):
+            points[name] = points.get(name, 0.0) + own
     return points
 
 
-def _by_failure(first: Chosen, second: Chosen) -> PairPoints | None:
+def _by_failure(first: Chosen, second: Chosen) -> tuple[float, float] | None:
     """Return the points of two methods of which one alone has failed; None for others."""
     failed = [bool((side.data[STATE.name] == RunState.FAILED).all()) for side in (first, second)]
     if failed[0] and second.complete.any():
-        return PairPoints(0.0, 1.0)
+        return 0.0, 1.0
     if failed[1] and first.complete.any():
-        return PairPoints(1.0, 0.0)
+        return 1.0, 0.0
     return None
 
 
@@ -611,7 +583,7 @@ def active_kernels(results: str | Path | Results, methods: Collection[str] = ())
     """
     found = results if isinstance(results, Results) else Results.of(results)
     rows = {
-        dataset: {name: _known_mean(one.values("active_kernels")) for name, one in own.items()}
+        dataset: {name: _known(np.mean, one.values("active_kernels")) for name, one in own.items()}
         for dataset, own in methods_by_data_set(found, methods)
     }
     return pd.DataFrame.from_dict(rows, orient="index", dtype=float).rename_axis(index="dataset")
@@ -663,9 +635,10 @@ def _paired_p_value(both: Floats) -> float:
     return float(scipy.stats.ttest_rel(both[:, 0], both[:, 1]).pvalue)
 
 
-def _known_mean(values: Floats) -> float:
+def _known(of: Callable[[Floats], Any], values: Floats) -> float:
+    """Return what a function makes of the values that are not NaN; NaN without any."""
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else math.nan
+    return float(of(known)) if len(known) else math.nan
 
 
 CERTIFICATE = ("objective", "dual_objective")
@@ -724,15 +697,16 @@ def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
     compared = [name for name in (*CERTIFICATE, *LOSSES) if name in both]
     equal = np.ones(len(both), dtype=bool)
     for name in compared:
-        equal &= _same(*_both_values(both, name))
+        one, two = _both_values(both, name)
+        equal &= (one == two) | (np.isnan(one) & np.isnan(two))
     return Agreement(
         n_runs=len(both),
         n_equal=int(equal.sum()),
         contradictions=tuple(_name(row) for row in both[keys][disjoint].to_dict("records")),
         n_alone=(len(frames[0]) - len(both), len(frames[1]) - len(both)),
-        objective_difference=_largest(apart),
+        objective_difference=_known(np.max, apart),
         loss_differences={
-            name: _largest(np.abs(np.subtract(*_both_values(both, name))))
+            name: _known(np.max, np.abs(np.subtract(*_both_values(both, name))))
             for name in compared
             if name in LOSSES
         },
@@ -752,16 +726,6 @@ def _both_values(both: pd.DataFrame, name: str) -> tuple[Floats, Floats]:
         for column in (name, f"{name} again")
     )
     return first, second
-
-
-def _same(first: Floats, second: Floats) -> Bools:
-    same: Bools = (first == second) | (np.isnan(first) & np.isnan(second))
-    return same
-
-
-def _largest(differences: Floats) -> float:
-    known = differences[~np.isnan(differences)]
-    return float(known.max()) if len(known) else math.nan
 
 
 def _name(row: dict[object, object]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -595,7 +595,7 @@ def write_layout(folder: Path, layout: TreeLayout) -> None:
     def described(where: str, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
         for name, coordinate in coordinates.items():
             arrays.update(_packed(f"{where}/{name}", coordinate.values))
-        return {name: _words(one.variable) for name, one in coordinates.items()}
+        return {name: astuple(one.variable) for name, one in coordinates.items()}
 
     nodes = []
     for node in layout.nodes:
@@ -608,8 +608,8 @@ def write_layout(folder: Path, layout: TreeLayout) -> None:
                 "sizes": described(f"{node.path}//sizes", node.sizes),
                 "vectors": node.vectors,
                 "attributes": node.attributes,
-                "variables": [_words(variable) for variable in node.variables],
-                "traces": [_words(variable) for variable in node.traces],
+                "variables": [*map(astuple, node.variables)],
+                "traces": [*map(astuple, node.traces)],
             }
         )
     head = {
@@ -665,7 +665,7 @@ def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
 
     def coordinates(where: str, described: Mapping[str, Any]) -> dict[str, Coordinate]:
         return {
-            name: Coordinate(_variable_of(words), _unpacked(f"{where}/{name}", arrays))
+            name: Coordinate(Variable.of(words), _unpacked(f"{where}/{name}", arrays))
             for name, words in described.items()
         }
 
@@ -678,8 +678,8 @@ def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
             vectors=one["vectors"],
             run_ids=arrays[f"{one['path']}//runs"],
             attributes=one["attributes"],
-            variables=tuple(map(_variable_of, one["variables"])),
-            traces=tuple(map(_variable_of, one["traces"])),
+            variables=tuple(map(Variable.of, one["variables"])),
+            traces=tuple(map(Variable.of, one["traces"])),
         )
         for one in head["nodes"]
     )
@@ -699,18 +699,6 @@ def _content(path: Path) -> tuple[dict[str, Any], Arrays] | None:
 def _is_of_another_version(path: Path) -> bool:
     found = _content(path)
     return found is not None and found[0].get("version") != LAYOUT_VERSION
-
-
-def _words(variable: Variable) -> list[Any]:
-    return [
-        variable.name, variable.units, variable.description, variable.dtype, [*variable.dims],
-        variable.fill,
-    ]  # fmt: skip
-
-
-def _variable_of(words: Iterable[Any]) -> Variable:
-    name, units, description, dtype, dims, fill = words
-    return Variable(name, units, description, dtype, tuple(dims), fill)
 
 
 def _packed(name: str, values: Array) -> Arrays:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.scores import part_scores
@@ -34,7 +34,7 @@ class RunState(enum.StrEnum):
         return self in (RunState.COMPLETE, RunState.FAILED)
 
 
-LAYOUT_VERSION = 5
+LAYOUT_VERSION = 6
 ACTIVE_WORDS = f"number of kernels of more than {ACTIVE_SHARE:g} of the largest weight"
 GAP_DEFINITION = (
     "gap = |objective - dual_objective| / |objective|; objective is the primal value of the "
@@ -73,6 +73,12 @@ class Variable:
     # Of a vector: the field of `results.record.RunRecord` that holds it, and that of the
     # positions of its entries along the last dim
     fields: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, words: Sequence[Any]) -> Variable:
+        """Return the variable whose fields stand in a file, in their order."""
+        name, units, description, dtype, dims, fill, fields = words
+        return cls(name, units, description, dtype, tuple(dims), fill, tuple(fields))
 
     @property
     def of_each_class(self) -> Variable:
