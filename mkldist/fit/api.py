@@ -21,7 +21,7 @@ from mkldist.core.wording import pluralize
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.decision import bank_values
-from mkldist.fit.engine import solve_job
+from mkldist.fit.engine import functions_of, problem_on, solve_job
 from mkldist.fit.inputs import (
     check_method,
     checked_laplacian,
@@ -31,7 +31,6 @@ from mkldist.fit.inputs import (
     real_array,
     weight_array,
 )
-from mkldist.fit.problem import functions_of, problem_on
 from mkldist.methods.registry import METHODS
 from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Solution, most_points

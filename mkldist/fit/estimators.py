@@ -613,7 +613,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         mkldist.errors.SpecError
             For another `by`.
         """
-        from mkldist.fit.contributions import (
+        from mkldist.fit.decision import (
             check_by,
             contribution_columns,
             contribution_table,

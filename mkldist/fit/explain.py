@@ -45,8 +45,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest
 from mkldist.fit.bank import recomputed
 from mkldist.fit.decision import BankFunctions
-from mkldist.fit.engine import FailedFit, Fitted, fit, opened
-from mkldist.fit.problem import BankInputs, TrainingView
+from mkldist.fit.engine import BankInputs, FailedFit, Fitted, TrainingView, fit, opened
 from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.kernel_list import KernelList

@@ -22,8 +22,7 @@ from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST, finite_number, name_of_number
 from mkldist.errors import DataError, OutputError, ending_words
-from mkldist.fit.contributions import INTERCEPT, contribution_columns
-from mkldist.fit.decision import Between, Expansion
+from mkldist.fit.decision import INTERCEPT, Between, Expansion, contribution_columns
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows

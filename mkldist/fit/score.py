@@ -17,8 +17,15 @@ from mkldist.calibration import Calibrated, fit_curves
 from mkldist.core.arrays import Floats, Ints
 from mkldist.data.preprocessing import TargetScale
 from mkldist.fit.decision import NewPoints
-from mkldist.fit.engine import OF_BANK, FailedFit, Fitted
-from mkldist.fit.problem import BankInputs, SolvedSubproblem, Subproblem, TrainingView
+from mkldist.fit.engine import (
+    OF_BANK,
+    BankInputs,
+    FailedFit,
+    Fitted,
+    SolvedSubproblem,
+    Subproblem,
+    TrainingView,
+)
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.record import RunRecord, environment, provenance

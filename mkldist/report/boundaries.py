@@ -25,7 +25,7 @@ from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import feature_scale, filled
 from mkldist.fit.decision import BankFunctions, Expansion
-from mkldist.fit.problem import BankInputs
+from mkldist.fit.engine import BankInputs
 from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.planning.resolved import Resolved
 from mkldist.results.journal import Journal

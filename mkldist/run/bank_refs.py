@@ -33,7 +33,7 @@ from mkldist.core.durable import write_file, writing
 from mkldist.core.identity import array_id, content_id
 from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot
 from mkldist.errors import DataError, OutputError, StoreError
-from mkldist.fit.problem import BankInputs
+from mkldist.fit.engine import BankInputs
 from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.graph import as_points, graph_laplacian
 from mkldist.planning.model import BankPlan

@@ -28,7 +28,7 @@ from mkldist.bank.view import make_views
 from mkldist.core.checksums import parsed, write_checked
 from mkldist.core.threads import single_threaded
 from mkldist.errors import MkldistError
-from mkldist.fit.problem import problem_on
+from mkldist.fit.engine import problem_on
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs

@@ -16,7 +16,7 @@ from mkldist.data.inputs import SUFFIX
 from mkldist.data.inputs import is_sound as is_sound_data
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
-from mkldist.fit.model_file import read_model
+from mkldist.fit.model import read_model
 from mkldist.results.folder import (
     BANK_NOTE,
     MANIFEST,

@@ -22,7 +22,7 @@ from mkldist.bank.sources import BankSource, FeatureSource
 from mkldist.bank.view import BankView, answer_views, make_views
 from mkldist.core.arrays import Floats
 from mkldist.core.threads import limit_new_libraries
-from mkldist.fit.problem import problem_on
+from mkldist.fit.engine import problem_on
 from mkldist.methods.registry import METHODS, is_own
 from mkldist.optim.pivoted_cholesky import PivotedFactor, pivoted_cholesky
 from mkldist.planning.model import BankPlan, RunPlan

@@ -10,7 +10,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from mkldist.fit.decision import Expansion, TextSupport
-from mkldist.fit.model_file import kernel_list
+from mkldist.fit.model import kernel_list
 
 KERNELS = kernel_list(
     [

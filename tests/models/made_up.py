@@ -13,8 +13,7 @@ from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.data.dataset import SourceColumns, View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.fit.decision import Expansion
-from mkldist.fit.model import LabelCoding, Model
-from mkldist.fit.model_file import kernel_list
+from mkldist.fit.model import LabelCoding, Model, kernel_list
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.kernels import Gaussian, Polynomial
 

@@ -15,9 +15,9 @@ from scipy.sparse import csr_array
 import mkldist
 from mkldist.core.frames import frame, unframed
 from mkldist.errors import OutputError, StoreError
-from mkldist.fit.model import Model
-from mkldist.fit.model_file import (
+from mkldist.fit.model import (
     FORMAT,
+    Model,
     described,
     kernel_list,
     packed_points,

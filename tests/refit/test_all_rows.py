@@ -10,7 +10,7 @@ import pytest
 
 import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
-from mkldist.fit.problem import BankInputs
+from mkldist.fit.engine import BankInputs
 from mkldist.fit.select import Choice, choose, refit, source_of
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState

@@ -26,7 +26,7 @@ from mkldist.bank.view import make_views
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot
 from mkldist.fit.decision import NewPoints
-from mkldist.fit.problem import BankInputs
+from mkldist.fit.engine import BankInputs
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
 from tests.methods.instances import Instance

@@ -20,7 +20,7 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.data.splits import repeated_folds
 from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
 from mkldist.fit.api import solve
-from mkldist.fit.problem import Subproblem, TrainingView, chains_of
+from mkldist.fit.engine import Subproblem, TrainingView, chains_of
 from mkldist.planning.model import RunPlan
 from mkldist.results.folder import WORK_NOTE
 from mkldist.results.journal import Journal
