@@ -526,12 +526,6 @@ BY = ("views", "features", "kernels")
 INTERCEPT = "intercept"
 
 
-def check_by(by: str) -> None:
-    """Refuse what is none of :data:`BY`."""
-    if by not in BY:
-        raise SpecError("by", f"{by!r:.60}", f"one of {', '.join(map(repr, BY))}")
-
-
 def parts_of(
     function: Expansion,
     by: str,
@@ -554,6 +548,24 @@ def parts_of(
             place = places[kernels.subset[m]]
             found.append(place if by == "features" else view_of(own, views or {}, place))
     return found + [kernel.view for kernel in function.given]
+
+
+def split_by(
+    functions: Sequence[Expansion],
+    by: str,
+    feature_names: Sequence[str],
+    text_names: Sequence[str],
+    views: Mapping[str, Collection[str]],
+) -> list[tuple[Expansion, list[str]]]:
+    """Return decision functions, each with the part of each of its kernels.
+
+    By features, additive kernels are divided among theirs.
+    """
+    if by not in BY:
+        raise SpecError("by", f"{by!r:.60}", f"one of {', '.join(map(repr, BY))}")
+    if by == "features":
+        functions = [one.of_single_features() for one in functions]
+    return [(one, parts_of(one, by, feature_names, text_names, views)) for one in functions]
 
 
 def view_of(columns: Sequence[str], views: Mapping[str, Collection[str]], other: str) -> str:

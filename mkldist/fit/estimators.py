@@ -43,6 +43,7 @@ from mkldist.fit.preprocess import (
     check_labels,
     check_views,
     column_views,
+    counted_rows,
     encoded,
     fitted_numbers,
     one_against_rest,
@@ -274,17 +275,11 @@ def _with_strength(
 
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
     """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    if math.isfinite(number) and (number > 0.0 or (or_zero and number == 0.0)):
-        return number
-    finite, hint = "finite " if math.isinf(number) else "", ""
-    if isinstance(value, str):
-        try:
-            hint = f"Give the number {value.strip()} without quotes" * math.isfinite(float(value))
-        except ValueError:
-            hint = ""
-    expected = f"a {finite}number {'of at least' if or_zero else 'above'} 0"
-    raise SpecError(name, f"{value!r:.60}", expected, hint)
+    is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    if is_number and (value > 0.0 or (or_zero and value == 0.0)):
+        return float(value)
+    expected = f"a finite number {'of at least' if or_zero else 'above'} 0"
+    raise SpecError(name, f"{value!r:.60}", expected)
 
 
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
@@ -613,27 +608,18 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         mkldist.errors.SpecError
             For another `by`.
         """
-        from mkldist.fit.decision import (
-            check_by,
-            contribution_columns,
-            contribution_table,
-            flat,
-            parts_of,
-        )
+        from mkldist.fit.decision import contribution_columns, contribution_table, flat, split_by
 
-        check_by(by)
         rows, texts = self._new_rows(X), text_names(self.texts)
         views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
         for name, view in self._text_views.items():
             views.setdefault(name, set()).update(texts[c] for c in view.columns)
-        apart = by == "features"
-        functions = [one.of_single_features() if apart else one for one in self._expansions]
-        parts = [parts_of(one, by, self._features, texts, views) for one in functions]
+        parts = split_by(self._expansions, by, self._features, texts, views)
         values = [
             flat(function.contributions(own, rows.numbers, texts=rows.text_values))
-            for function, own in zip(functions, parts, strict=True)
+            for function, own in parts
         ]
-        columns = contribution_columns(parts, self._function_names)
+        columns = contribution_columns([own for _, own in parts], self._function_names)
         found = contribution_table(np.concatenate(values, axis=1), columns)
         return found.set_index(X.index) if isinstance(X, pd.DataFrame) else found
 
@@ -919,8 +905,7 @@ class MKLClassifier(KernelClassifier):
         settings = self._solver_settings()
         X = pandas_frame(X)
         rows, y = self._checked(X, y=y)
-        weights = sample_weights(y, sample_weight, self.class_weight)
-        used = np.ones(len(y), dtype=bool) if weights is None else weights > 0.0
+        used, weights = counted_rows(y, sample_weight, self.class_weight)
         numbers = self._learn_classes(y[used])
         shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
         shared = len(self.classes_) > 2 and (can_share if shared is None else shared)
@@ -929,7 +914,6 @@ class MKLClassifier(KernelClassifier):
             found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
             raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
         problems = one_against_rest(numbers, len(self.classes_), shared=shared)
-        of_rows = None if weights is None else weights[used]
         own = None
         if sample_weight is not None:
             own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
@@ -946,10 +930,10 @@ class MKLClassifier(KernelClassifier):
                     folds = _folds(None, y[used], of_groups, FOLDS, hint)
                     [values] = self._on_folds(bank, problems, folds, [settings], y[used], own)
                     held_out = folds, values
-                self._calibrated = self._calibration(*held_out, numbers, own, of_rows)
+                self._calibrated = self._calibration(*held_out, numbers, own, weights)
             return chosen
 
-        self._fit_problems(rows.where(used), problems, settings, weights=of_rows, choose=choose)
+        self._fit_problems(rows.where(used), problems, settings, weights=weights, choose=choose)
         return self
 
     def _chosen(
@@ -1126,13 +1110,7 @@ class MKLClassifierCV(MKLClassifier):
         Raises
         ------
         ValueError
-            For rows, labels, weights, folds or parameters that cannot be used.  Errors of
-            ``mkldist.errors`` are among them.
-
-        Warns
-        -----
-        mkldist.errors.ConvergenceWarning
-            If a solver stops before it reaches the tolerance on all rows.
+            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
         """
         return self._fit(X, y, sample_weight, groups)
 
@@ -1160,7 +1138,7 @@ class MKLClassifierCV(MKLClassifier):
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
         folds = _folds(self.cv, y, groups, FOLDS_OF_C, "Add rows of it, or choose C without folds")
-        scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
+        scorer = get_scorer("accuracy" if self.scoring is None else self.scoring)
         values = self._on_folds(bank, problems, folds, each, y, sample_weight)
         scores = np.empty((len(Cs), len(folds)))
         for c, of_folds in enumerate(values):
@@ -1231,11 +1209,6 @@ class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, rows: Ints) -> npt.NDArray[Any]:
         """Return the classes of rows by number, (h, 1)."""
         return self.classifier._classes_of(self.values[rows[:, 0]])
-
-
-def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) -> float:
-    """Return the share of right classes, as scikit-learn's scorer, which takes longer."""
-    return float(np.average(decided.predict(rows) == y, weights=sample_weight))
 
 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
@@ -1312,22 +1285,14 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            For rows, values or parameters that cannot be used.  Errors of ``mkldist.errors`` are
-            among them.
-
-        Warns
-        -----
-        mkldist.errors.ConvergenceWarning
-            If the solver stops before it reaches the tolerance.
+            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
         """
         method, settings = self._method_settings()
         settings = _with_strength(method, positive("C", self.C), settings, "C")
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
-        weights = sample_weights(values, sample_weight, None)
-        if weights is not None:
-            used = weights > 0.0
-            rows, values, weights = rows.where(used), values[used], weights[used]
+        used, weights = counted_rows(values, sample_weight)
+        rows, values = rows.where(used), values[used]
         constant = bool((values == values[0]).all())
         centre = float(values[0] if constant else np.average(values, weights=weights))
         variance = 1.0 if constant else np.average((values - centre) ** 2, weights=weights)
@@ -1418,24 +1383,17 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             Weights of the rows, which multiply their losses; rows of weight zero are left out.
             Imputation, scaling and normalisation count every other row once.
 
-        Raises
-        ------
-        ValueError
-            For rows or parameters that cannot be used.  Errors of ``mkldist.errors`` are among
-            them.
-
         Warns
         -----
         mkldist.errors.ConvergenceWarning
-            If the solver stops before it reaches the tolerance.
+            As :meth:`mkldist.MKLClassifier.fit`, which raises the same errors too.
         UserWarning
             If all training rows are outliers, since kernels are zero there or C is small.
         """
         method, settings = self._method_settings()
         rows, _ = self._checked(X)
-        weights = sample_weights(np.zeros(len(rows)), sample_weight, None)
-        if weights is not None:
-            rows, weights = rows.where(weights > 0.0), weights[weights > 0.0]
+        used, weights = counted_rows(np.zeros(len(rows)), sample_weight)
+        rows = rows.where(used)
         n = len(rows) if weights is None else float(weights.sum())
         settings = _with_strength(method, positive("C", self.C) / n, settings, "C")
         self._fit_problems(rows, [np.ones(len(rows))], settings, units=(0.0, n), weights=weights)
@@ -1582,21 +1540,14 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         Raises
         ------
         ValueError
-            For rows, labels or parameters that cannot be used.  Errors of ``mkldist.errors`` are
-            among them.
-
-        Warns
-        -----
-        mkldist.errors.ConvergenceWarning
-            If a solver stops before it reaches the tolerance.
+            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
         """
         method, settings = self._method_settings()
         settings = _with_strength(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
         all_rows, all_labels = self._checked(X, y=y)
-        weights = sample_weights(np.zeros(len(all_rows)), sample_weight, None)
-        used = np.ones(len(all_rows), dtype=bool) if weights is None else weights > 0.0
+        used, weights = counted_rows(np.zeros(len(all_rows)), sample_weight)
         rows, y = all_rows.where(used), all_labels[used]
         labelled = _labelled(y)
         numbers = self._learn_classes(y[labelled])
@@ -1611,8 +1562,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if graph.get("kind", "knn") == "knn":
             graph = {"neighbours": max(1, min(NEIGHBOURS, len(rows) - 1)), **graph}
         needed = graph if method.needs_laplacian else None
-        of_rows = None if weights is None else weights[used]
-        self._fit_problems(rows, problems, settings, weights=of_rows, graph=needed)
+        self._fit_problems(rows, problems, settings, weights=weights, graph=needed)
         self.transduction_ = self._classes_of(self._values(self._prepared(all_rows)))
         given = np.flatnonzero(used)[labelled]
         self.transduction_[given] = y[labelled]

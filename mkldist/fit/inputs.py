@@ -28,7 +28,6 @@ from mkldist.solvers.base import (
     one_of,
 )
 
-FEW = 20  # whole numbers: as many may be classes
 SHOWN = 5  # distinct labels, columns or rows in a message
 SYMMETRY = 1e-8  # asymmetry, relative to the largest entry, that rounding explains
 MAKE_LAPLACIAN = (
@@ -202,17 +201,7 @@ def _fits(values: Sequence[float], target: Target) -> bool:
 
 
 def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str:
-    """Return what to do about distinct labels that a method refused, "" where that is not known.
-
-    Examples
-    --------
-    >>> label_hint(METHODS["level"], [0.0, 1.0], Target.CLASSES)
-    'Write np.where(y == 1, 1, -1)'
-    >>> label_hint(METHODS["lapmkl"], [0.0, 1.0], Target.PARTIAL)
-    '0 marks points without a label: give some points of each class their label'
-    >>> label_hint(METHODS["spicymkl"], [0.3, 0.5, 2.1], Target.CLASSES)
-    'For real values, set loss="squared"'
-    """
+    """Return what to do about distinct labels that a method refused, "" where that is not known."""
     if target not in (Target.CLASSES, Target.PARTIAL) or len(distinct) < 2:
         return ""
     if target is Target.PARTIAL and set(distinct) < {-1.0, 0.0, 1.0}:
@@ -222,15 +211,11 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
     if set(distinct) == {-1.0, 0.0, 1.0}:
         able = [name for name, other in METHODS.items() if learns_unlabelled(other)]
         return f"If 0 marks points without a label, call {one_of(able)}"
-    losses = {n: losses_by_target(one.params).get(Target.VALUES, []) for n, one in METHODS.items()}
-    able = [name for name, found in losses.items() if found]
-    verb = "set" if method.name in able else f"call {one_of(able)} with"
-    loss = (losses[method.name] or losses[able[0]])[0]
-    for_values = f'or real values, {verb} loss="{loss}"'
-    if all(label.is_integer() for label in distinct) and len(distinct) <= FEW:
-        one = f"y == {distinct[-1]:g}"
-        return f"Call it for each class, as by np.where({one}, 1, -1); f{for_values}"
-    return f"F{for_values}"
+    able = [n for n, one in METHODS.items() if Target.VALUES in losses_by_target(one.params)]
+    return (
+        f"Call it for each class, as by np.where(y == {distinct[-1]:g}, 1, -1); for real values, "
+        f'call {one_of(able)}, with loss="squared"'
+    )
 
 
 def weight_array(weights: Any, n: int) -> Floats | None:

@@ -53,11 +53,10 @@ from mkldist.fit.decision import (
     Between,
     Expansion,
     TextSupport,
-    check_by,
     contribution_columns,
     contribution_table,
     flat,
-    parts_of,
+    split_by,
 )
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.new_rows import (
@@ -728,15 +727,11 @@ class Model:
 
         By features, additive kernels are divided among theirs; see :meth:`contributions`.
         """
-        check_by(by)
         views = {n: [self.feature_names[c] for c in v.columns] for n, v in self.views.items()}
         for name in self.view_columns:
             texts = [text for text in self.texts if text.startswith(f"{name}.")]
             views[name] = [*views.get(name, ()), *texts]
-        names = self.feature_names, tuple(self.texts)
-        apart = by == "features"
-        functions = [one.of_single_features() if apart else one for one in self.functions]
-        return [(function, parts_of(function, by, *names, views)) for function in functions]
+        return split_by(self.functions, by, self.feature_names, tuple(self.texts), views)
 
     def contributions_at(
         self,

@@ -365,10 +365,8 @@ def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, spars
         _check_arrays(max(given.shape[1], len(names)), columns, where)
         x: Any = np.pad(given, ((0, 0), (0, len(names) - given.shape[1])))
         if not _are_numbered(names):
-            start = (raw.columns and raw.columns.start) or 0
-            pairs = [f"{start + n} is {name!r}" for n, name in enumerate(names[:SHOWN])]
-            listed = ", ".join(pairs) + ", …" * (len(names) > SHOWN)
-            note = f"its features have no names and are taken by their position: index {listed}"
+            listed = truncate(names, SHOWN)
+            note = f"its features have no names and are taken by their position: {listed}"
         return _arrays_table(_slices(x), names, beside, raw.row_labels, note)
     place = {name: position for position, name in enumerate(names)}
     positions = np.array([place.get(name, -1) for name in raw.feature_names], dtype=np.intp)
@@ -450,25 +448,11 @@ def _check_columns(
 
 def _remedies(missing: Sequence[str], extra: Sequence[str], place: str) -> Iterator[str]:
     """Yield what to do about columns that are missing and others that the model does not know."""
-
-    def letters(name: str) -> str:
-        return "".join(filter(str.isalnum, name.casefold()))
-
-    by_letters = {letters(name): name for name in extra}
-    pairs = {by_letters[letters(name)]: name for name in missing if letters(name) in by_letters}
-    if pairs:
-        renamed = [f"{one!r} to {other!r}" for one, other in pairs.items()]
-        yield f"Rename {truncate(renamed, SHOWN)}"
-    missing = [name for name in missing if name not in pairs.values()]
-    extra = [name for name in extra if name not in pairs]
-    hint = next((hint for name in missing if (hint := nearest(name, extra))), "")
-    if hint:
-        yield hint
-    elif extra:
-        if missing:
-            yield f"Rename the column that holds {missing[0]!r}, if there is one"
+    near = {name: nearest(name, extra) for name in missing}
+    yield from [f"For {name!r}: {hint}" for name, hint in near.items() if hint][:SHOWN]
+    if extra:
         options = " ".join(f"--ignore {quote(place + name)}" for name in extra[:SHOWN_COLUMNS])
-        yield f"Leave out what is no feature: {options}"
+        yield f"Rename columns, or leave out what is no feature: {options}"
 
 
 def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.core.metrics import metrics_of
@@ -253,7 +254,9 @@ class _Account:
                 f"{self.n_far} of {pluralize(self.n_rows, 'row')} have values outside the range of "
                 f"the fit by more than its width: {listed}"
             )
-        yield _less_probable(model, self.n_less_probable)
+        if self.n_less_probable and model.calibration is not None:
+            rows = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"
+            yield f"{rows} most probable one: {_rule_of(model.calibration)}"
 
     def score(self, where: str) -> Score:
         """Return the score of all rows by their labels."""
@@ -328,18 +331,14 @@ def _real_values(labels: Sequence[str], where: str) -> Floats:
     return np.array(found, dtype=np.float64)
 
 
-def _less_probable(model: Model, n_rows: int) -> str:
-    """Return a note on rows whose prediction is not the most probable class."""
-    calibration = model.calibration
-    if not n_rows or calibration is None:
-        return ""
-    rows = f"{pluralize(n_rows, 'row')} predicted as another class than the most probable one"
+def _rule_of(calibration: Calibrated) -> str:
+    """Return what decides in place of the greatest probability."""
     if calibration.class_weights:
         weights = ", ".join(f"{one:.3g}" for one in calibration.class_weights)
-        return f"{rows}: the model multiplies the probabilities of the classes by {weights}"
+        return f"the model multiplies the probabilities of the classes by {weights}"
     if len(calibration.curves) > 1:
-        return f"{rows}: the greatest decision value decides"
+        return "the greatest decision value decides"
     least = calibration.probability_at_threshold
     if math.isnan(least):
-        return f"{rows}: the threshold of the model is beyond all decision values"
-    return f"{rows}: the threshold of the model is a probability of {least:.3g}, not 0.5"
+        return "the threshold of the model is beyond all decision values"
+    return f"the threshold of the model is a probability of {least:.3g}, not 0.5"

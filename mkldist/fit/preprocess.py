@@ -316,6 +316,17 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
     return [columns] if shared else [np.ascontiguousarray(column) for column in columns.T]
 
 
+def counted_rows(
+    y: npt.NDArray[Any], sample_weight: Any, class_weight: Any = None
+) -> tuple[Bools, Floats | None]:
+    """Return which rows have a weight above zero, and their :func:`sample_weights`."""
+    weights = sample_weights(y, sample_weight, class_weight)
+    if weights is None:
+        return np.ones(len(y), dtype=bool), None
+    used = weights > 0.0
+    return used, weights[used]
+
+
 def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
     """Return the weight of each row, that of the sample times that of its class; None for ones.
 

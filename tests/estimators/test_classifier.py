@@ -253,7 +253,7 @@ def test_probabilities_are_calibrated(wdbc):
     [
         ({"method": "levl"}, "method: found 'levl'.*Did you mean 'level'"),
         ({"method": "lapmkl"}, "'lapmkl', which learns two classes from partly labelled points"),
-        ({"C": -1.0}, r"C: found -1.0; expected a number above 0"),
+        ({"C": -1.0}, r"C: found -1.0; expected a finite number above 0"),
         ({"method": "easymkl", "C": 2.0}, "C: found 2.0 for easymkl, which has no C"),
         ({"kernels": "xu2009"}, "kernels: found 'xu2009'.*'default'.*Did you mean 'xu2008'"),
         ({"kernels": [Gaussian(widths=-1.0)]}, "widths"),

@@ -71,7 +71,7 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     assert few["gamma_a"] == 2.0
 
 
-@pytest.mark.parametrize("value", ["1", "x", True, None, 0.0, -1.0, float("nan")])
+@pytest.mark.parametrize("value", ["1", True, None, 0.0, -1.0, float("nan"), float("inf")])
 @pytest.mark.parametrize(
     ("model", "name"),
     [
@@ -82,30 +82,18 @@ def test_the_strength_of_the_regulariser_has_the_methods_name():
     ],
 )
 def test_strengths_are_numbers_above_zero(model, name, value):
-    with pytest.raises(SpecError, match=rf"^{name}: found .*; expected a number above 0"):
+    with pytest.raises(SpecError, match=rf"^{name}: found .*; expected a finite number above 0"):
         model(**{name: value}).fit(X, Y)
 
 
 @pytest.mark.parametrize("value", ["1", None, True, -1.0, float("nan"), float("inf")])
 def test_the_strength_on_the_graph_is_a_number_of_at_least_zero(value):
     model = mkldist.SemiSupervisedMKLClassifier(gamma_i=value)
-    with pytest.raises(SpecError, match=r"^gamma_i: found .*; expected a .*number of at least 0"):
+    with pytest.raises(
+        SpecError, match=r"^gamma_i: found .*; expected a finite number of at least 0"
+    ):
         model.fit(X, Y)
     mkldist.SemiSupervisedMKLClassifier(gamma_i=0).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("10", "C: found '10'; expected a number above 0. Give the number 10 without quotes."),
-        ("ten", "C: found 'ten'; expected a number above 0"),
-        (float("inf"), "C: found inf; expected a finite number above 0"),
-    ],
-)
-def test_the_text_of_a_number_is_to_lose_its_quotes(value, said):
-    with pytest.raises(SpecError) as raised:
-        mkldist.MKLClassifier(C=value).fit(X, Y)
-    assert str(raised.value) == said
 
 
 def test_searches_vary_parameters_of_the_method_one_by_one():

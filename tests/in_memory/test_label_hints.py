@@ -20,16 +20,11 @@ GRAMS = np.array([X @ X.T, (X @ X.T) ** 2])
 @pytest.mark.parametrize(
     ("method", "y", "said"),
     [
-        ("spicymkl", X[:, 0], 'For real values, set loss="squared".'),
-        (
-            "level",
-            X[:, 0],
-            'For real values, call spicymkl, elastmkl or primalmkl with loss="squared".',
-        ),
+        ("level", X[:, 0], 'call spicymkl, elastmkl or primalmkl, with loss="squared".'),
         ("level", np.arange(30) % 2, "Write np.where(y == 1, 1, -1)."),
         ("level", np.arange(30) % 2 + 1, "Write np.where(y == 2, 1, -1)."),
         ("level", np.arange(30) % 3 - 1, "If 0 marks points without a label, call lapmkl, lapsvm"),
-        ("primalmkl", np.arange(30) % 3, 'np.where(y == 2, 1, -1); for real values, set loss="squ'),
+        ("primalmkl", np.arange(30) % 3, "np.where(y == 2, 1, -1); for real values, call spicy"),
     ],
 )
 def test_labels_that_do_not_fit_are_met_with_what_to_do(method, y, said):

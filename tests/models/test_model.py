@@ -77,7 +77,7 @@ def test_a_value_is_refused_by_row_and_column(value, said):
     [
         (lambda t: t.drop(columns="a"), True, "no column 'a'; expected the 3 columns"),
         (lambda t: t.assign(age=1), True, "column 'age', unknown to the model.*--ignore age"),
-        (lambda t: t.rename(columns={"size": "Size"}), True, "Rename 'Size' to 'size'"),
+        (lambda t: t.rename(columns={"size": "Size"}), True, "For 'size': Did you mean 'Size'"),
         (lambda t: t.assign(a="tall"), True, r"text in column 'a' .*'tall'.*model takes numbers"),
         (
             lambda t: t.assign(b=np.inf),
