@@ -21,30 +21,14 @@ TOL = 0.01
 
 @dataclass(frozen=True)
 class Measured:
-    """One line of the table.
+    """One line of the table."""
 
-    Parameters
-    ----------
-    work : str
-        What was done.
-    ours : float
-        Seconds that it took, or another figure of `unit`.
-    reach : str
-        What was aimed at.
-    theirs : float, optional
-        The same of the yardstick.
-    unit : str
-        Of both.
-    note : str
-        Further figures.
-    """
-
-    work: str
-    ours: float
-    reach: str
-    theirs: float | None = None
+    work: str  # what was done
+    ours: float  # seconds that it took, or another figure of `unit`
+    reach: str  # what was aimed at
+    theirs: float | None = None  # the same of the yardstick
     unit: str = "s"
-    note: str = ""
+    note: str = ""  # further figures
 
 
 Row = Callable[[Path | None], Iterator[Measured]]

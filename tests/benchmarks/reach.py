@@ -16,6 +16,8 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from mkldist.bank.bank import Bank, MemoryBudget
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.memory import view_cache_bytes
 from mkldist.methods.registry import METHODS
@@ -50,6 +52,23 @@ def one_kernel_at_a_time(points: Points) -> np.ndarray:
         grams += [rbf_kernel(x, gamma=1 / (2 * 4.0**k)) for k in range(-3, 7)]
         grams += [polynomial_kernel(x, degree=k, gamma=1, coef0=1) for k in (1, 2, 3)]
     return np.array(grams)
+
+
+def passes(data_dir: Path | None) -> Iterator[Measured]:
+    """Answer forms and sums of kernels from a bank, against products of dense matrices by numpy."""
+    bank, grams = problems.bank(data_dir), problems.grams(data_dir)
+    flat = grams.reshape(len(grams), -1)
+    for n_vectors in (1, 8, 64):
+        vectors = np.random.default_rng(0).normal(size=(bank.n_points, n_vectors))
+        ours, _ = timed(lambda v=vectors: answer(bank, [Quadratic(v)]), 5)
+        theirs, _ = timed(lambda v=vectors: [flat @ np.outer(c, c).ravel() for c in v.T], 5)
+        yield Measured(f"quadratic forms of {n_vectors} vectors", ours, "1x", theirs)
+    for n_active in (bank.n_kernels, 20):
+        weights = np.zeros(bank.n_kernels)
+        weights[:n_active] = 1.0
+        ours, _ = timed(lambda w=weights: answer(bank, [Combine(w)]), 5)
+        theirs, _ = timed(lambda w=weights: w @ flat, 5)
+        yield Measured(f"sum of {n_active} kernels", ours, "1x", theirs)
 
 
 def svm_path(data_dir: Path | None) -> Iterator[Measured]:
@@ -192,4 +211,4 @@ def overhead(data_dir: Path | None) -> Iterator[Measured]:
     yield Measured(work, seconds / (pure / THREADS), "1.15", unit="ratio", note=note)
 
 
-ROWS = named(gram_build, svm_path, level, spicymkl, shared_sweep, overhead)
+ROWS = named(gram_build, passes, svm_path, level, spicymkl, shared_sweep, overhead)

@@ -46,13 +46,7 @@ mkldist.solve("level", grams, y, C=10.0)
 
 @dataclass(frozen=True)
 class Spent:
-    """Seconds of a command.
-
-    Parameters
-    ----------
-    wall, cpu : float
-        From start to end, and of all its processors.
-    """
+    """Seconds of a command, from start to end, and of all its processors."""
 
     wall: float
     cpu: float

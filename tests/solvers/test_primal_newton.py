@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.solvers.l2_svm import solve_l2_svm
+from mkldist.solvers.l2_svm import best_bias, solve_l2_svm
 from mkldist.solvers.primal_newton import SupportSystem, ThinSupportSystem, support_system
+from mkldist.solvers.squared_losses import SquaredLoss, root_on_line
 from tests.methods import instances
 from tests.methods.primal_machines import (
     INNERS,
@@ -134,3 +137,137 @@ def test_a_singular_support_system_is_regularised_until_it_factorises():
     x, b = singular.solve(np.ones(4), 1.0)
     assert np.isfinite([*x, b]).all()
     assert x.sum() == pytest.approx(1.0)
+
+
+# Squared losses: their minima on lines, and the bounds that their residuals give.
+
+
+@every_loss
+@pytest.mark.parametrize("seed", range(10))
+def test_best_bias_and_best_step_minimise_on_their_lines(name, seed):
+    rng = np.random.default_rng(seed)
+    instance = instances.not_normalised()
+    loss = loss_of(name, targets(name, instance))
+    u, change = rng.normal(size=(2, len(instance.y)))
+
+    def along_bias(b: float) -> float:
+        return loss.value(loss.residual(u + b), b)
+
+    found = along_bias(loss.best_bias(u))
+    assert found <= minimize_scalar(along_bias, bracket=(-1, 1), tol=1e-12).fun + 1e-9
+
+    def along(s: float) -> float:
+        r = loss.residual(u + s * change)
+        return 0.3 * s + 0.5 * 0.2 * s**2 + 0.5 * float(r @ r)
+
+    found = along(loss.best_step(u, change, 0.3, 0.2))
+    assert found <= minimize_scalar(along, bracket=(-1, 1), tol=1e-12).fun + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_roots_lie_in_the_middle_of_those_by_sorting_equal_kinks(seed):
+    rng = np.random.default_rng(seed)
+    u, change = rng.integers(-3, 4, size=(2, 12)).astype(float)
+    lower = np.where(rng.random(12) < 0.7, rng.integers(-2, 1, 12), -np.inf)
+    upper = np.where(rng.random(12) < 0.7, rng.integers(0, 3, 12), np.inf)
+    constant = float(rng.integers(-2, 3))
+
+    def value(s: float) -> float:
+        at = u + s * change
+        return constant - float((np.clip(at, lower, upper) - at) @ change)
+
+    moving = change != 0
+    ends = np.concatenate([(end - u)[moving] / change[moving] for end in (lower, upper)])
+    kinks = np.unique(ends[np.isfinite(ends)])
+    values = np.array([value(s) for s in kinks])
+    found = root_on_line(u, change, lower, upper, constant, 0.0)
+    if np.any(values == 0.0) and values[0] < 0.0 < values[-1]:
+        flat = kinks[values == 0.0]
+        assert found == pytest.approx(0.5 * (flat[0] + flat[-1]))
+    elif values[0] < 0.0 < values[-1]:
+        assert value(found) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_flat_loss_takes_the_middle_bias():
+    loss = SquaredLoss(np.array([-1.0, -2.0]), np.array([3.0, 1.0]))
+    assert loss.best_bias(np.zeros(2)) == pytest.approx(0.0)
+    assert loss.value(loss.residual(np.zeros(2)), 0.0) == 0.0
+
+
+@every_loss
+@pytest.mark.parametrize("seed", range(5))
+def test_any_residual_made_feasible_bounds_the_primal_from_below(name, seed):
+    rng = np.random.default_rng(seed)
+    instance = instances.not_normalised()
+    loss, K, lam = loss_of(name, targets(name, instance)), instance.grams[0], 0.1
+    z = machine(loss, lam)(K, np.zeros(len(K)))
+    r = loss.feasible(loss.residual(rng.normal(size=len(K))))
+    assert r.sum() == pytest.approx(loss.slope, abs=1e-12)
+    assert (r[~np.isfinite(loss.upper)] >= 0).all()
+    assert (r[~np.isfinite(loss.lower)] <= 0).all()
+    norm = float(r @ K @ r) / (2 * lam)
+    for b in (0.0, 2.5):
+        assert loss.dual_value(r, b) == pytest.approx(loss.dual_value(r, 0.0), abs=1e-10)
+    assert loss.dual_value(r, 0.0) - norm <= z.value
+    r = loss.feasible(z.r)
+    best = loss.dual_value(r, z.b) - float(r @ K @ r) / (2 * lam)
+    assert best == pytest.approx(z.value, rel=1e-12)
+
+
+# The l2-SVM against a conic solver, and its bias against a scalar search.
+
+
+def problem(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    x = rng.normal(size=(n, 3)) + 0.5 * y[:, None]
+    return x, y
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.1, 10.0])
+@pytest.mark.parametrize("n", [2, 7, 40])
+def test_objective_is_the_conic_optimum(n, ridge):
+    x, y = problem(n, n)
+    w, b = cp.Variable(3), cp.Variable()
+    slack = cp.pos(1 - cp.multiply(y, x @ w + b))
+    primal = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + cp.sum_squares(slack) / (2 * ridge)))
+    primal.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+    svm = solve_l2_svm(x @ x.T, y, ridge, tol=1e-10)
+    assert svm.gap <= 1e-10
+    assert svm.objective == pytest.approx(primal.value, rel=1e-6)
+
+
+def test_a_start_from_elsewhere_ends_at_the_same_optimum():
+    x, y = problem(3, 40)
+    cold = solve_l2_svm(x @ x.T, y, 0.1, tol=1e-10)
+    start = np.random.default_rng(0).normal(size=40)
+    warm = solve_l2_svm(x @ x.T, y, 0.1, tol=1e-10, start=start)
+    assert warm.objective == pytest.approx(cold.objective, rel=1e-9)
+    again = solve_l2_svm(x @ x.T, y, 0.1, tol=1e-10, start=cold.alpha)
+    assert again.iterations <= cold.iterations
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bias_minimises_the_squared_hinge(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    _, y = problem(seed, n)
+    f = rng.normal(size=n) * rng.choice([0.1, 1.0, 10.0])
+
+    def squared_hinge(b: float) -> float:
+        return float((np.maximum(0, 1 - y * (f + b)) ** 2).sum())
+
+    found = squared_hinge(best_bias(f, y))
+    assert found <= minimize_scalar(squared_hinge, bracket=(-1, 1), tol=1e-12).fun + 1e-9
+
+
+def test_bounds_enclose_the_optimum_where_rounding_exceeds_the_ridge():
+    # Both classes have the same points: beta'K beta = 0, and the dual is 2 s - ridge s^2 2/5 / 2
+    # for the sum s of a class.
+    y = np.repeat([1.0, -1.0], 5)
+    for scale in (1.0, 1e4, 1e8):
+        for ridge in (1e-4, 1e-2, 1.0):
+            svm = solve_l2_svm(np.full((10, 10), scale), y, ridge, tol=1e-9)
+            optimum = 2.0 / (0.4 * ridge)
+            assert svm.dual_objective <= optimum * (1 + 1e-15) <= svm.objective * (1 + 2e-15)
