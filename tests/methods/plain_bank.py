@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import clarabel
 import numpy as np
+from scipy import sparse
 
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution, Steps
 from mkldist.solvers.lockstep import RequestCount
-from tests.methods.balls import squared_radii
 
 
 def reply(grams: np.ndarray, request: Request) -> np.ndarray:
@@ -60,3 +61,43 @@ def solve(method: str, grams: np.ndarray, y: np.ndarray, watch=None, **params: A
     """Solve a problem by a method, by its name."""
     own = METHODS[method]
     return run(own.solve(problem(grams, y), own.params(**params)), grams, watch)
+
+
+_KNOWN: dict[bytes, float] = {}
+
+
+def squared_radii(grams: np.ndarray) -> np.ndarray:
+    """Return the squared radii of (M, n, n) Gram matrices, (M,)."""
+    return np.array([squared_radius(K) for K in grams])
+
+
+def squared_radius(K: np.ndarray) -> float:
+    """Return max diag(K)'b - b'Kb over the simplex."""
+    name = K.tobytes()
+    if name not in _KNOWN:
+        _KNOWN[name] = _solved(K)
+    return _KNOWN[name]
+
+
+def _solved(K: np.ndarray) -> float:
+    n = len(K)
+    centring = np.eye(n) - 1.0 / n
+    centred = centring @ K @ centring
+    scale = np.trace(centred) / n
+    if scale <= 1e-14 * max(np.trace(K), 1e-300):
+        return 0.0
+    centred = centred / scale
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(2.0 * centred)),
+        -np.diag(centred),
+        sparse.csc_matrix(np.vstack([np.ones(n), -np.eye(n)])),
+        np.concatenate([[1.0], np.zeros(n)]),
+        [clarabel.ZeroConeT(1), clarabel.NonnegativeConeT(n)],
+        settings,
+    ).solve()
+    b = np.maximum(solution.x, 0.0)
+    b /= b.sum()
+    return scale * float(np.diag(centred) @ b - b @ centred @ b)

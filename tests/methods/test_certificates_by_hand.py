@@ -20,13 +20,12 @@ import mkldist
 from mkldist.errors import ConvergenceWarning
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
-from tests.methods.balls import squared_radii
 from tests.methods.instances import Instance
+from tests.methods.plain_bank import squared_radii
 from tests.methods.references import Case, Params, all_cases
 from tests.methods.references.manifold import heat_laplacian, losses
 from tests.methods.references.manifold import mklsvm_value as semi_supervised_value
 from tests.methods.references.simplex_svm import groups_of, squared_sizes
-from tests.variants import quick
 
 ROUNDING = 1e-9
 Dual = Callable[[Instance, np.ndarray, Params, Solution], float]
@@ -410,22 +409,17 @@ def checked(case: Case, end: str, n_kernels: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    ("end", "n_kernels"), [("loose", 6), ("tight", 6), ("early", 6), ("loose", 48)]
+)
 @pytest.mark.parametrize("case", FIRST.values(), ids=str)
-def test_objective_and_bound_are_those_by_hand(case, end):
-    checked(case, end, 6)
+def test_objective_and_bound_are_those_by_hand(case, end, n_kernels):
+    checked(case, end, n_kernels)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", FIRST.values(), ids=str)
-def test_they_are_on_working_sets_too(case):
-    checked(case, "loose", 48)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("n_kernels", [6, 48])
-@pytest.mark.parametrize("case", [*OTHERS, *quick(LATER, 0)], ids=str)
+@pytest.mark.parametrize(("end", "n_kernels"), [("early", 6), ("loose", 48)])
+@pytest.mark.parametrize("case", [*OTHERS, *LATER], ids=str)
 def test_they_are_with_every_loss_and_as_printed(case, end, n_kernels):
     checked(case, end, n_kernels)
 

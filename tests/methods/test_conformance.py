@@ -1,8 +1,8 @@
 """Every method of the registry against the optimum of an independent solver.
 
 The optima are recorded, see :mod:`tests.methods.references.recorded`; a sample of them is computed
-anew here, and all of them among the slow tests, where four of the seven instances are, too, and
-for methods that take long all but the balanced one.
+anew among the slow tests, where four of the seven instances are, too, and for methods that take
+long all but the balanced one.  What no loss can change is asked of one case a method.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.methods.references.recorded import (
 )
 
 CASES = all_cases()
-SAMPLE = 12  # recorded optima that are computed anew in every session
+SAMPLE = 30  # recorded optima that are computed anew in every session
 SEED = date.today().toordinal()  # of the sample: another one every day
 AGREEMENT = 1e-6  # of two conic solutions, on different machines
 EXTREME_TOL = 1e-3
@@ -40,7 +40,13 @@ CROSSING = 1e-9  # of the objective, by which rounding may place the lower bound
 # These solve their problem in one iteration, which no limit cuts short.
 DIRECT = {"easymkl", "laprls", "lapsvm", "lsvm", "majority", "rls", "uniform"}
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+# one case of each method, and all that run another algorithm, the paper's
+OF_METHODS = [
+    case
+    for number, case in enumerate(CASES)
+    if case.method not in {other.method for other in CASES[:number]} or "printed" in str(case)
+]
+every_method = pytest.mark.parametrize("case", OF_METHODS, ids=str)
 LATER = {
     instances.duplicated_kernels, instances.not_normalised, instances.unbalanced,
     instances.zero_kernel,
@@ -117,21 +123,6 @@ def test_a_sample_of_the_recorded_optima_is_what_the_independent_solver_says():
     assert solved >= SAMPLE - 2
 
 
-@pytest.mark.slow
-@every_case
-def test_every_recorded_optimum_is_what_the_independent_solver_says(case):
-    wrong, unsolved = [], []
-    for point in all_points(case):
-        try:
-            if not agrees(case, point):
-                wrong.append(point.name)
-        except cp.SolverError:
-            unsolved.append(point.name)
-    assert wrong == []
-    if unsolved:
-        pytest.skip(f"rounding of this processor stops Clarabel at {', '.join(unsolved)}")
-
-
 @every_case_and_instance
 def test_objective_is_the_independent_optimum(case, make):
     point = point_of(case, make)
@@ -160,7 +151,7 @@ def test_objective_is_the_independent_optimum(case, make):
 
 
 @pytest.mark.slow
-@every_case
+@every_method
 def test_order_of_samples_and_kernels_does_not_matter(case):
     instance = instances.balanced()
     y, params = case.labels(instance), case.params(instance)
@@ -198,15 +189,19 @@ def test_permitted_extremes_converge_to_the_optimum(case):
 
 
 @pytest.mark.slow
-@every_case
-@pytest.mark.parametrize("name", ["one kernel", "two points", "zero kernels"])
+@pytest.mark.parametrize(
+    ("case", "name"),
+    [(case, "two points") for case in CASES]
+    + [(case, name) for case in OF_METHODS for name in ("one kernel", "zero kernels")],
+    ids=str,
+)
 def test_smallest_inputs_converge_to_the_optimum(case, name):
     point = next(point for point in smallest_points(case) if point.name == name)
     assert_converged_to_the_optimum(case, point, 1e-6)
 
 
 @pytest.mark.slow
-@every_case
+@every_method
 @pytest.mark.parametrize(
     ("limit", "reason"),
     [({"max_iter": 2}, StopReason.MAX_ITER), ({"time_limit": 1e-9}, StopReason.TIME_LIMIT)],

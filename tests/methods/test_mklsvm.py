@@ -19,14 +19,8 @@ from tests.methods.references import manifold as reference
 from tests.methods.references.manifold import heat_laplacian, some_labels
 
 GAMMAS = {"gamma_a": 1e-3, "gamma_i": 0.5, "gamma_sigma": 1e-3}
-
-
 INTRINSIC = pytest.mark.parametrize("gamma_i", [0.0, 0.5, 50.0])
-
-
 SHAPES = pytest.mark.parametrize("name", ["moons", "circles"])
-
-
 every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 
 

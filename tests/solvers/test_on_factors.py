@@ -28,7 +28,7 @@ from mkldist.solvers.progress import DualBound, StopReason
 from tests.kernels.few_lists import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
-from tests.methods.test_random_instances import HARD_FOR_CONES, conic_optimum, instance
+from tests.methods.test_drawn_problems import HARD_FOR_CONES, conic_optimum, instance
 from tests.solvers.grown_factors import GRAMS, NARROW, N, X, Y, kernels_of, ranks, solved
 from tests.variants import quick
 

@@ -24,8 +24,6 @@ from tests.methods.references import Case, Params, with_C
 from tests.methods.references.simplex_svm import EXTREMES, simplex_optimum, svm_value
 
 Scores = dict[tuple[int, float], tuple[float, float]]
-
-
 PAIR_UPDATES = 1_000_000
 
 
@@ -93,8 +91,6 @@ def majority_optimum(instance: Instance, y: np.ndarray, params: Params) -> float
 
 
 SVM_EXTREMES = ({"C_min": 1e-8, "C_max": 1e8}, {"C_num": 1})
-
-
 CASES = [
     Case("majority", majority_optimum, svm_value, with_C, extremes=EXTREMES),
     Case(

@@ -26,8 +26,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from tests.methods.balls import squared_radii
 from tests.methods.instances import Instance, factors, solid_factors
+from tests.methods.plain_bank import squared_radii
 from tests.methods.references import TOL, Case, Params, decision, in_its_own_unit, norms, with_C
 
 
@@ -71,8 +71,6 @@ def svm_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) 
 
 
 EXTREMES = ({"C": 1e-8}, {"C": 1e8})
-
-
 CASES = [
     Case(name, simplex_optimum, svm_value, with_C, extremes=EXTREMES)
     for name in ("level", "simplemkl", "silp", "hessianmkl", "skm")
@@ -110,8 +108,6 @@ CASES.append(Case("uniform", uniform_optimum, svm_value, with_C, extremes=EXTREM
 
 
 MAXIMUM = 1000  # exponent from which a norm is as good as the maximum
-
-
 FAR = 1e6  # bound of the dual variables that is so far away that it would cost digits
 
 
@@ -315,11 +311,7 @@ CASES += [Case("rmkl", rmkl_optimum, rmkl_value, with_C, extremes=({"C": 1e-8}, 
 
 
 K = 2
-
-
 EVERYTHING = 1000  # no fewer than the kernels of any instance
-
-
 MILDER = ({"C": 1e-8}, {"C": 1e4})  # Clarabel fails on single pairs of kernels at C = 1e8
 
 

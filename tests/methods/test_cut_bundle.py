@@ -1,4 +1,4 @@
-"""The Level method, its standstill and its cuts."""
+"""Level and SILP, their cuts, and what the methods with weights in the simplex have in common."""
 
 from __future__ import annotations
 
@@ -12,24 +12,21 @@ from scipy.optimize import linprog
 from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import DualCuts, highest_bounds
 from mkldist.methods.level import PATIENCE
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.progress import StopReason
-from mkldist.solvers.svm import InnerSvm, solve_svm
-from tests.benchmarks import problems
+from mkldist.optim import cutting_planes
+from mkldist.solvers.base import Problem
+from mkldist.solvers.progress import Clock, StopReason
+from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank
-from tests.methods.test_awkward_mixtures import mixture
-from tests.variants import quick
+from tests.methods.test_drawn_problems import mixture
 
 EVERY_ACCELERATION = pytest.mark.parametrize("acceleration", ["none", "working-set"])
 
 
 def solve(grams, y, watch=None, **params):
-    method = METHODS["level"]
-    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
-    return plain_bank.run(steps, grams, watch)
+    return plain_bank.solve("level", grams, y, watch, **params)
 
 
 @dataclass
@@ -95,32 +92,6 @@ def own_gap(solution, grams) -> float:
     return (solution.objective - (np.abs(beta).sum() - 0.5 * q.max())) / solution.objective
 
 
-@EVERY_ACCELERATION
-def test_the_papers_rule_ends_at_an_iterate_of_a_small_gap_of_its_own(acceleration):
-    instance, tol = instances.duplicated_kernels(), 1e-3
-    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration}
-    by_bounds = solve(instance.grams, instance.y, **settings)
-    by_point = solve(instance.grams, instance.y, stop="point", **settings)
-    assert by_point.stop_reason is StopReason.CONVERGED
-    assert own_gap(by_point, instance.grams) <= tol
-    assert by_point.gap > tol / 10  # the bounds alone would not have ended the search
-    assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations
-
-
-def test_much_tighter_bounds_end_the_working_set_and_not_the_papers_algorithm():
-    instance, tol = instances.more_kernels_than_points(), 1e-3
-    settings = {"C": instance.C, "tol": tol, "stop": "point"}
-    fast, plain = (
-        solve(instance.grams, instance.y, acceleration=acceleration, **settings)
-        for acceleration in ("working-set", "none")
-    )
-    assert fast.stop_reason is plain.stop_reason is StopReason.CONVERGED
-    assert fast.gap <= tol / 10
-    assert own_gap(fast, instance.grams) > tol
-    assert plain.gap <= tol / 10
-    assert own_gap(plain, instance.grams) <= tol
-
-
 def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (M, n, n) kernels of unit trace on random features, and labels."""
     rng = np.random.default_rng(seed)
@@ -137,7 +108,7 @@ def random_problem(seed: int) -> tuple[np.ndarray, np.ndarray]:
 @EVERY_ACCELERATION
 def test_the_papers_rule_leaves_the_bounds_sorted_and_states_the_iterates_own_value(acceleration):
     another = 0
-    for seed in range(40):
+    for seed in range(20):
         grams, y = random_problem(seed)
         settings = {"C": 50.0, "tol": 0.03, "acceleration": acceleration, "trace": True}
         solution = solve(grams, y, stop="point", **settings)
@@ -162,22 +133,6 @@ def test_each_iteration_combines_and_trains_once(acceleration):
     assert counters.svm_solves == counters.combines == counters.outer_iterations
     if acceleration == "none":
         assert len(seen) == 2 * counters.outer_iterations
-
-
-def test_a_large_C_on_few_kernels_at_a_time_does_not_stall(data_dir):
-    if data_dir is None:
-        pytest.skip("needs --data-dir with sonar.csv")
-    points = problems.xu2008(data_dir, "sonar", half=False)
-    rng = np.random.default_rng(5)
-    half = [rng.permutation(len(points.y))[: len(points.y) // 2] for _ in range(2)][1]
-    grams = problems.dense(problems.built(points))[:, half[:, None], half]
-    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
-    solution = solve(grams, points.y[half], C=1000.0, tol=0.01)
-    assert solution.stop_reason is StopReason.CONVERGED
-    plain = solve(grams, points.y[half], C=1000.0, tol=0.01, acceleration="none")
-    assert solution.objective == pytest.approx(plain.objective, rel=0.01)
-    assert solution.counters.outer_iterations <= 3 * plain.counters.outer_iterations
-    assert 3 * solution.counters.passes <= plain.counters.passes
 
 
 @pytest.mark.slow
@@ -214,18 +169,6 @@ def test_a_gap_within_the_tolerance_at_the_last_iteration_is_convergence(acceler
     ended = solve(instance.grams, instance.y, tol=tol, max_iter=last + 1, **settings)
     assert ended.stop_reason is StopReason.CONVERGED
     assert ended.gap <= tol
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    found = InnerSvm(np.array([1.0, -1.0]), 1.0, 0.01, Counters())
-    found.times_sharpened = 0
-
-    def sharpen():
-        found.times_sharpened += 1
-
-    monkeypatch.setattr(found, "sharpen", sharpen)
-    return found
 
 
 @pytest.mark.parametrize("acceleration", ["working-set", "none"])
@@ -288,12 +231,17 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", quick(range(20), 6))
+@pytest.mark.parametrize("seed", range(8))
 def test_minimum_is_that_of_all_multiples(seed: int) -> None:
     heights, q = random_cuts(seed)
     expected = minimum(heights, q)
-    found = bundle(heights, q).minimum(expected * (1.0 + 1e-6))
+    upper = expected * (1.0 + 1e-6)
+    found = bundle(heights, q).minimum(upper)
     assert_allclose(found.bound, expected, rtol=1e-5)
+    cuts = bundle(heights, q[:, :3])
+    cuts.minimum(np.inf)
+    cuts.widen(q[:, 3:])  # kernels that come later change no minimum
+    assert_allclose(cuts.minimum(upper).bound, expected, rtol=1e-5)
     assert_allclose(value(heights, q, found.weights), expected, rtol=1e-4)
     t = found.multiples
     assert ((t > 0.0) & (t <= 1.0)).all()
@@ -303,18 +251,7 @@ def test_minimum_is_that_of_all_multiples(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", quick(range(20), 6))
-def test_minimum_after_kernels_came_is_that_of_all(seed: int) -> None:
-    heights, q = random_cuts(seed, n_kernels=9)
-    cuts = bundle(heights, q[:, :4])
-    cuts.minimum(np.inf)
-    cuts.widen(q[:, 4:])
-    expected = minimum(heights, q)
-    assert_allclose(cuts.minimum(expected * (1.0 + 1e-6)).bound, expected, rtol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
     heights, q = random_cuts(seed)
     rng = np.random.default_rng(100 + seed)
@@ -351,3 +288,219 @@ def test_cuts_of_a_machine_lie_below_the_value_of_other_machines(C: float) -> No
         assert value(np.array([height]), q[None], p) <= machine(p)[0] * (1.0 + 1e-6)
     [bound] = highest_bounds(np.array([height]), q.max(keepdims=True))
     assert bound <= min(machine(p)[0] for p in np.eye(6)) * (1.0 + 1e-6)
+
+
+def solve_silp(grams, y, watch=None, **params):
+    return plain_bank.solve("silp", grams, y, watch, **params)
+
+
+@pytest.mark.parametrize("iterations", [1, 4, 12])
+def test_bound_is_the_programme_of_the_machines_met(iterations):
+    instance = instances.more_kernels_than_points()
+    M, cuts = len(instance.grams), []
+
+    def watch(request, answer):
+        if isinstance(request, Quadratic):
+            cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
+
+    settings = {"C": instance.C, "tol": 1e-9, "max_iter": iterations, "acceleration": "none"}
+    solution = solve_silp(instance.grams, instance.y, watch, **settings)
+    # min theta  s.t.  every cut'beta <= theta, beta in the simplex
+    programme = linprog(
+        np.r_[np.zeros(M), 1.0],
+        A_ub=np.column_stack([np.array(cuts), -np.ones(len(cuts))]),
+        b_ub=np.zeros(len(cuts)),
+        A_eq=np.r_[np.ones(M), 0.0][None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * M + [(None, None)],
+    )
+    assert len(cuts) == iterations
+    assert solution.dual_objective == pytest.approx(programme.fun, rel=1e-8)
+
+
+def test_weights_are_vertices_of_the_model():
+    instance = instances.more_kernels_than_points()
+    supports = []
+
+    def watch(request, answer):
+        if isinstance(request, Combine):
+            supports.append(np.count_nonzero(request.weights))
+
+    settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
+    solve_silp(instance.grams, instance.y, watch, **settings)
+    # A basic solution over j cuts has at most j positive weights.
+    assert all(support <= max(j, 1) for j, support in enumerate(supports[1:], start=1))
+
+
+def thousand_kernels():
+    """Return 1,200 Gaussian kernels of unit trace on single features and pairs, and labels."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(40) < 20, 1.0, -1.0)
+    x = rng.normal(size=(40, 30)) + 0.5 * y[:, None] * (np.arange(30) < 4)
+    grams = []
+    for _ in range(1200):
+        chosen = x[:, rng.choice(30, size=2, replace=False)] / rng.uniform(0.5, 4.0)
+        distances = ((chosen[:, None] - chosen[None]) ** 2).sum(axis=2)
+        grams.append(np.exp(-distances) / len(y))
+    return np.array(grams), y
+
+
+@pytest.mark.slow
+def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes():
+    grams, y = thousand_kernels()
+    plain, fast = (
+        solve_silp(grams, y, C=100.0, tol=1e-4, acceleration=acceleration)
+        for acceleration in ("none", "working-set")
+    )
+    assert plain.converged
+    assert fast.converged
+    assert max(plain.dual_objective, fast.dual_objective) <= min(plain.objective, fast.objective)
+    assert plain.counters.passes == plain.counters.outer_iterations + 1  # the first weights too
+    assert fast.counters.passes < plain.counters.passes / 5
+
+
+def family_of_many_features():
+    """Return 403 kernels of unit trace, 13 on all of 30 features and on each, and labels."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(60) < 30, 1.0, -1.0)
+    x = rng.normal(size=(60, 30)) + 0.4 * y[:, None] * (np.arange(30) < 10)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
+    grams = []
+    for part in (x, *x.T[:, :, None]):
+        distances, products = ((part[:, None] - part) ** 2).sum(axis=2), part @ part.T
+        grams += [np.exp(-0.5 * distances / w**2) for w in (0.5, 1, 2, 5, 7, 10, 12, 15, 17, 20)]
+        grams += [(products + 1.0) ** degree for degree in (1, 2, 3)]
+    return np.array([K / np.trace(K) for K in grams]), y
+
+
+@pytest.mark.slow
+def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
+    """Each programme once began anew then, gave up, and left the next one no basis either.
+
+    On these kernels, as on half of sonar, a machine then took 287 pivots on average in place of 13,
+    and every fourth one a call of a general solver.
+    """
+    pivots, given_up = [], []
+    exchanged, by_general_solver = (
+        cutting_planes._exchanged,
+        cutting_planes._solve_by_general_solver,
+    )
+    monkeypatch.setattr(
+        cutting_planes, "_exchanged", lambda *given: pivots.append(1) or exchanged(*given)
+    )
+    monkeypatch.setattr(
+        cutting_planes,
+        "_solve_by_general_solver",
+        lambda *given: given_up.append(1) or by_general_solver(*given),
+    )
+    grams, y = family_of_many_features()
+    fast = solve_silp(grams, y, C=1000.0, tol=0.01, max_iter=1500)
+    n_pivots, n_given_up = len(pivots), len(given_up)
+    plain = solve_silp(grams, y, C=1000.0, tol=0.01, acceleration="none")
+    assert fast.converged
+    assert plain.converged
+    assert n_given_up == 0
+    assert n_pivots < 40 * fast.counters.svm_solves
+    assert fast.counters.svm_solves < 2 * plain.counters.svm_solves
+    assert fast.counters.passes < plain.counters.passes / 20
+
+
+@EVERY_ACCELERATION
+@pytest.mark.parametrize(("name", "tol"), [("level", 1e-3), ("silp", 0.05)])
+def test_by_point_it_ends_at_an_iterate_whose_own_gap_is_within_the_tolerance(
+    name, tol, acceleration
+):
+    instance = instances.duplicated_kernels()
+    settings = {"C": instance.C, "tol": tol, "acceleration": acceleration, "stop": "point"}
+    solution = plain_bank.solve(name, instance.grams, instance.y, **settings)
+    assert solution.converged
+    assert own_gap(solution, instance.grams) <= tol
+    assert solution.gap > tol / 10  # the bounds alone would not have ended the search
+
+
+@pytest.mark.parametrize(("name", "tol"), [("level", 1e-3), ("silp", 0.01)])
+def test_much_tighter_bounds_end_the_working_set_and_not_the_papers_algorithm(name, tol):
+    instance = instances.more_kernels_than_points()
+    settings = {"C": instance.C, "tol": tol}
+    for acceleration in ("working-set", "none"):
+        by_bounds, by_point = (
+            plain_bank.solve(
+                name, instance.grams, instance.y, acceleration=acceleration, stop=stop, **settings
+            )
+            for stop in ("bounds", "point")
+        )
+        assert by_point.converged
+        assert by_point.gap <= tol / 10
+        assert (own_gap(by_point, instance.grams) <= tol) == (acceleration == "none")
+        assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations
+
+
+every_method = pytest.mark.parametrize("name", ["level", "simplemkl", "silp", "hessianmkl"])
+
+
+@every_method
+def test_scaling_kernels_up_and_C_down_scales_the_objective(name):
+    instance = instances.balanced()
+    plain = plain_bank.solve(name, instance.grams, instance.y, C=100.0, tol=1e-9)
+    scaled = plain_bank.solve(name, 100.0 * instance.grams, instance.y, C=1.0, tol=1e-9)
+    assert 100.0 * scaled.objective == pytest.approx(plain.objective, rel=1e-7)
+
+
+class HurriedClock(Clock):
+    """A clock that advances by half an hour each time it is read."""
+
+    looks = 0
+
+    @property
+    def elapsed(self) -> float:
+        self.looks += 1
+        return 1800.0 * self.looks
+
+
+def test_time_limit_ends_a_search_that_drops_one_kernel_after_another():
+    instance = instances.more_kernels_than_points()
+    method = METHODS["simplemkl"]
+    problem = Problem(instance.y, len(instance.grams), HurriedClock())
+    settings = {"tol": 1e-12, "time_limit": 3601.0, "acceleration": "none"}
+    params = method.params(C=instance.C, **settings)
+    solution = plain_bank.run(method.solve(problem, params), instance.grams)
+    assert solution.stop_reason is StopReason.TIME_LIMIT
+    assert solution.counters.outer_iterations == 2
+    assert solution.counters.svm_solves < 10
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("level", {"acceleration": "none"}),
+        ("silp", {"acceleration": "none"}),
+        ("simplemkl", {"curvature": False}),
+        ("hessianmkl", {}),
+    ],
+)
+def test_a_trace_tells_the_iterates_from_the_best_so_far(name, settings):
+    instance = instances.balanced()
+    words = {"C": instance.C, "tol": 1e-3, "trace": True, **settings}
+    trace = plain_bank.solve(name, instance.grams, instance.y, **words).trace
+    own, best = trace["iterate_objective"], trace["objective"]
+    np.testing.assert_allclose(np.minimum.accumulate(own), best, rtol=1e-12)
+    assert (trace["iterate_gap"] >= (own - trace["dual_objective"]) / own - 1e-12).all()
+    assert (own > best).any() == (name in ("level", "silp"))  # these two do not descend
+
+
+@pytest.mark.parametrize("classes", [1, 2])
+def test_a_state_is_renewed_on_kernels_that_have_changed(classes):
+    instance = instances.INSTANCES[0]()
+    y = instance.y if classes == 1 else np.column_stack([instance.y, np.roll(instance.y, 3)])
+    method = METHODS["level"]
+    state = plain_bank.solve("level", instance.grams, y, C=instance.C).state
+    grown = instance.grams + 0.5 * np.roll(instance.grams, 1, axis=0)
+    steps = method.renewal.renewed(plain_bank.problem(grown, y), state)
+    renewed = plain_bank.run(steps, grown)
+    assert len(renewed.binding) == len(state.binding) > 0
+    for point, before in zip(renewed.binding, state.binding, strict=True):
+        signed = (before.alpha * y).reshape(len(y), -1)
+        q = np.einsum("nk,mnl,lk->m", signed, grown[state.kernels], signed)
+        np.testing.assert_allclose(point.q, q)
+        np.testing.assert_array_equal(point.alpha, before.alpha)
+    np.testing.assert_array_equal(renewed.weights, state.weights)
