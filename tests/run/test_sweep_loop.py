@@ -38,8 +38,7 @@ from mkldist.run.sweep_loop import PendingTasks, StatusWriter, SweepLoop, _Pendi
 from mkldist.run.sweep_setup import BankKey, Work, batch_settings
 from mkldist.run.tasks import BatchTask, Stage
 from mkldist.run.work_queue import BatchItem, BuildItem
-from tests.run.here import TEXT, Client, Failing, Future, kept, spec_of, sweep
-from tests.run.scheduler_in_memory import SchedulerInMemory
+from tests.run.here import TEXT, Client, Failing, Future, SchedulerInMemory, kept, spec_of, sweep
 from tests.run.sweeps import plan_of, records, run_here, sweep_text
 
 WAITING = "waiting for another isolated run on its machine"

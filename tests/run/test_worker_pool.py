@@ -54,8 +54,7 @@ from mkldist.run.sweep_setup import WallTime
 from mkldist.run.work_queue import BuildItem
 from mkldist.run.worker_pool import Needs, Sharing, WorkerPool, needs_of, sharing_line
 from tests.run.dask_processes import DASK
-from tests.run.here import FOUND, NEEDS, TEXT, spec_of, sweep
-from tests.run.scheduler_in_memory import SchedulerInMemory
+from tests.run.here import FOUND, NEEDS, TEXT, SchedulerInMemory, spec_of, sweep
 from tests.run.sweeps import (
     end,
     records,
