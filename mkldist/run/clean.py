@@ -128,7 +128,9 @@ def remove(banks: Iterable[StoredBank]) -> int:
     removed = 0
     for root, those in by_root.items():
         with removing_banks(root):
-            removed += sum(map(_remove, those))
+            removed += total_bytes(those)
+            for bank in those:
+                remove_bank(bank.store)
     return removed
 
 
@@ -146,12 +148,6 @@ def _stored(root: Path, bank: str, cache: NodeCache) -> StoredBank | None:
     copy = cache.path_of(store) if isinstance(store, GramStore) else None
     words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
     return StoredBank(store, root, words, copy if copy is not None and copy.exists() else None)
-
-
-def _remove(bank: StoredBank) -> int:
-    n_bytes = total_bytes([bank])
-    remove_bank(bank.store)
-    return n_bytes
 
 
 def remove_stored(root: Path, bank_id: str) -> None:

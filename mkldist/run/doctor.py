@@ -123,7 +123,7 @@ def _processors() -> Finding:
 
 def _memory() -> Finding:
     available = available_memory()
-    words = f"{_gib(available)} of {_gib(physical_memory())} available"
+    words = f"{readable_bytes(available)} of {readable_bytes(physical_memory())} available"
     few = available < SMALL_MEMORY
     return Finding("memory", words, "Give --memory, and fewer --workers" if few else "")
 
@@ -145,7 +145,9 @@ def _linear_algebra() -> Finding:
 def _disk(folder: Path) -> Iterator[Finding]:
     """Yield the room, the speed and the locks of a folder's disk."""
     usage = shutil.disk_usage(folder)
-    free = f"{_gib(usage.free)} of {_gib(usage.total)} free at {folder.absolute()}"
+    free = (
+        f"{readable_bytes(usage.free)} of {readable_bytes(usage.total)} free at {folder.absolute()}"
+    )
     yield Finding("disk", free)
     probe = folder / f".mkldist-doctor-{os.getpid()}"
     try:
@@ -168,7 +170,7 @@ def _disk(folder: Path) -> Iterator[Finding]:
 def _node_cache() -> Finding:
     folder = default_directory()
     files = [file.stat().st_size for file in folder.glob(f"*{SUFFIX}")] if folder.is_dir() else []
-    words = f"{_gib(sum(files))} of {_gib(DEFAULT_BUDGET)} in {folder}"
+    words = f"{readable_bytes(sum(files))} of {readable_bytes(DEFAULT_BUDGET)} in {folder}"
     there = next(place for place in (folder, *folder.parents) if place.exists())
     advice = ""
     if not os.access(there, os.W_OK):
@@ -181,10 +183,6 @@ def speed_of_writing(path: Path) -> float:
     start = time.perf_counter()
     write_file(path, [os.urandom(PIECE_BYTES)] * PIECES)
     return PIECES * PIECE_BYTES / max(time.perf_counter() - start, 1e-9)
-
-
-def _gib(n_bytes: float) -> str:
-    return f"{n_bytes / 2**30:.1f} GiB"
 
 
 Answer = TypeVar("Answer", bound=Hashable)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import socket
 import sys
@@ -180,15 +181,11 @@ def _of_scheduler(client: Client) -> list[Difference]:
 
 def all_versions_here() -> dict[str, str]:
     """Return the versions that all processes need: of Python and of packages, by name."""
-    return {**_python(), **versions_here()}
+    return {**_python(platform.python_version_tuple()), **versions_here()}
 
 
-def _python() -> dict[str, str]:
-    return {PYTHON: _in_words(platform.python_version_tuple())}
-
-
-def _in_words(version: tuple[str, str, str]) -> str:
-    return f"version {'.'.join(version[:2])}"
+def _python(version: tuple[str, str, str]) -> dict[str, str]:
+    return {PYTHON: f"version {'.'.join(version[:2])}"}
 
 
 def _answers(
@@ -207,7 +204,7 @@ def _answers(
 
 def _of_python(process: str, version: tuple[str, str, str]) -> Iterator[Difference]:
     """Yield the Python of a process if it differs."""
-    return _compared(process, {PYTHON: _in_words(version)}, _python())
+    return _compared(process, _python(version), _python(platform.python_version_tuple()))
 
 
 def _compared(
@@ -342,7 +339,7 @@ def reply_name(address: str) -> str:
     >>> reply_name("tcp://10.0.0.1:4000")
     'tcp-10.0.0.1-4000'
     """
-    return "-".join(part for part in address.replace("/", ":").split(":") if part)
+    return re.sub(r"[:/]+", "-", address).strip("-")
 
 
 def file_system(path: Path) -> str:
@@ -351,12 +348,8 @@ def file_system(path: Path) -> str:
 
     real = path.resolve()
     above = {Path(one.mountpoint): one.fstype for one in psutil.disk_partitions(all=True)}
-    found = [(len(mount.parts), kind) for mount, kind in above.items() if _below(real, mount)]
+    found = [(len(at.parts), kind) for at, kind in above.items() if real.is_relative_to(at)]
     return max(found, default=(0, ""))[1]
-
-
-def _below(path: Path, folder: Path) -> bool:
-    return path == folder or folder in path.parents
 
 
 def _limits(dask_worker: Any) -> tuple[str, ...]:
@@ -404,14 +397,12 @@ def check_storage(
         replies = client.run(probe_environment, probed, workers=sorted(workers), on_error="return")
         found = {worker: one for worker, one in replies.items() if isinstance(one, Environment)}
         failed = {worker: one for worker, one in replies.items() if isinstance(one, BaseException)}
-        wrong = {name: _wrong(place, found) for name, place in shared.items()}
+        wrong = {
+            name: {worker: one.wrong[place.root] for worker, one in found.items()}
+            for name, place in shared.items()
+        }
+        for name, place in shared.items():
+            for worker, message in wrong[name].items():
+                if not message and not place.has_reply(reply_name(worker)):
+                    wrong[name][worker] = NOT_READ_BACK
     return SharedStorageCheck(found, wrong, refused, failed)
-
-
-def _wrong(place: SharedStorage, found: Mapping[str, Environment]) -> dict[str, str]:
-    """Return what is wrong with a place for each worker; empty where nothing is."""
-    wrong = {worker: one.wrong[place.root] for worker, one in found.items()}
-    for worker, message in wrong.items():
-        if not message and not place.has_reply(reply_name(worker)):
-            wrong[worker] = NOT_READ_BACK
-    return wrong

@@ -140,7 +140,10 @@ def _study(space: Space, seed: int, before: Sequence[tuple[Values, float]]) -> o
         failed = not math.isfinite(loss)
         trial = optuna.trial.create_trial(
             state=optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE,
-            params={name: _asked_for(space, name, value) for name, value in values.items()},
+            params={
+                name: space.choices[name].index(value) if name in space.choices else value
+                for name, value in values.items()
+            },
             distributions=distributions,
             value=None if failed else loss,
         )
@@ -162,11 +165,6 @@ def _distributions(space: Space) -> dict[str, BaseDistribution]:
         for name, values in space.choices.items()
     }
     return {**{name: spanned(span) for name, span in space.spans.items()}, **choices}
-
-
-def _asked_for(space: Space, name: str, value: Any) -> Any:
-    """Return a parameter's value as Optuna knows it."""
-    return space.choices[name].index(value) if name in space.choices else value
 
 
 def _exact(space: Space, params: Values) -> Values:
@@ -398,8 +396,7 @@ class Rounds:
 
         With a search they are those of the rounds so far.
         """
-        plan = self.plan
-        return passes_by_bank(self.spec.execution, plan.banks, plan.batches, self.memory_limit)
+        return self._passes(self.plan.batches)
 
     @property
     def later_banks(self) -> frozenset[str]:
@@ -418,7 +415,7 @@ class Rounds:
         more = True
         while more:
             batches = without(ahead.plan.batches, done)
-            passes += ahead._passes(batches)
+            passes += sum(ahead._passes(batches).values())
             banks.append(frozenset(batch.bank for batch in batches))
             done = frozenset(run.id for run in ahead.plan.runs)
             more = ahead._advance(
@@ -509,9 +506,8 @@ class Rounds:
             self._make()
         return any(moved)
 
-    def _passes(self, batches: Sequence[BatchPlan]) -> int:
-        by_bank = passes_by_bank(self.spec.execution, self.plan.banks, batches, self.memory_limit)
-        return sum(by_bank.values())
+    def _passes(self, batches: Sequence[BatchPlan]) -> dict[tuple[str, str], int]:
+        return passes_by_bank(self.spec.execution, self.plan.banks, batches, self.memory_limit)
 
     def _make(self) -> None:
         """Plan the runs that are decided so far."""

@@ -49,6 +49,7 @@ from mkldist.run.rounds import Rounds, Values
 from mkldist.run.saved_inputs import FROM_FILES, FilesBefore, SavedInputs, noted_changes
 from mkldist.run.sweep_setup import (
     WallTime,
+    Work,
     bank_refs,
     batch_settings,
     is_small,
@@ -62,7 +63,6 @@ from mkldist.spec.model import TRIAL, SweepSpec
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.sweep_setup import Work
     from mkldist.run.worker_pool import Needs, WorkerPool
 
 
@@ -431,8 +431,6 @@ class _Sweep:
         self, batches: tuple[BatchPlan, ...], options: ConnectOptions, pool: WorkerPool | None
     ) -> Work:
         """Return the work of the runs that are not recorded."""
-        from mkldist.run.sweep_setup import Work, bank_refs, batch_settings
-
         root = banks_root(self.spec, self.folder.path)
         wanted = {batch.bank for batch in batches}
         banks = bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
@@ -504,7 +502,6 @@ def build_banks(
     A bank that cannot be built does not stop the others; the error of the first such bank is raised
     at the end.
     """
-    from mkldist.run.sweep_setup import Work
     from mkldist.run.worker_pool import needs_of
 
     options = (connect_options or ConnectOptions()).of_execution(spec.execution)

@@ -317,16 +317,10 @@ class StatusWriter:
     def _of(
         self, item: Item, since: float, stages: Mapping[str, str], recorded: Collection[str]
     ) -> Iterator[AtWork]:
-        """Yield what a task is at work on."""
+        """Yield what a task is at work on: a bank, or the runs that are left, method by method."""
         if isinstance(item, BuildItem):
             yield AtWork(self._banks.get(item.bank, item.bank), "building the bank", since)
             return
-        yield from self._of_batch(item, since, stages.get(item.key, "starting"), recorded)
-
-    def _of_batch(
-        self, item: BatchItem, since: float, doing: str, recorded: Collection[str]
-    ) -> Iterator[AtWork]:
-        """Yield the runs of a batch that are not recorded, method by method."""
         by_method: dict[str, list[RunPlan]] = {}
         for run in item.runs:
             if run.id not in recorded:
@@ -337,7 +331,7 @@ class StatusWriter:
             names = [name for name in METHODS[first.method].hyperparameters if name in first.params]
             yield AtWork(
                 "/".join([first.dataset, *bank, key]),
-                doing,
+                stages.get(item.key, "starting"),
                 since,
                 len(runs),
                 tuple(sorted({run.asked_split for run in runs})),
@@ -598,12 +592,9 @@ class SweepLoop:
             self._store.append(new.values())
         for record in new.values():
             if record.id in self._planned:
-                self._note_recorded(record.id, str(record.state))
-
-    def _note_recorded(self, run_id: str, state: str) -> None:
-        """Count a run as recorded."""
-        self._states[run_id] = sys.intern(state)
-        (self._failed.add if state == RunState.FAILED else self._failed.discard)(run_id)
+                self._states[record.id] = sys.intern(str(record.state))
+                is_failed = record.state is RunState.FAILED
+                (self._failed.add if is_failed else self._failed.discard)(record.id)
 
     def _housekeep(self) -> None:
         """Tell the user how far the work is."""

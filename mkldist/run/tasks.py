@@ -383,7 +383,7 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     SHARDS.clear()  # as above
     if ref.plan.is_factored:
         if not ref.root:
-            _make_room_here(ref)
+            OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
         factored = _factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
     if ref.plan.recomputed:
@@ -392,7 +392,10 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     if task.builds:
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
         if not ref.root:
-            _build_here(ref, backend, builder)
+            with OWN_BANKS.alone(ref.plan.id):
+                OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
+                if backend != "memory":  # one process of this machine builds it
+                    builder.build(store.missing())
     return _Opened(open_bank(store, backend, limit, builder=builder, buffer=buffer), builder)
 
 
@@ -409,19 +412,6 @@ def _factors_of(
     limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))
     store, folder = ref.factor_store(), default_directory()
     return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
-
-
-def _build_here(ref: BankRef, backend: Backend, builder: BlockBuilder) -> None:
-    """Make room for a bank on this machine; if it is not loaded, have one process build it."""
-    with OWN_BANKS.alone(ref.plan.id):
-        _make_room_here(ref)
-        if backend != "memory":
-            builder.build(ref.gram_store().missing())
-
-
-def _make_room_here(ref: BankRef) -> None:
-    """Have banks that this machine built for itself, and does not use, make room for a bank."""
-    OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
 
 
 def _source(ref: BankRef) -> BankSource:

@@ -293,12 +293,8 @@ class WorkerPool:
             try_functions, needs.code, needs.functions, needs.devices, workers=[worker],
             on_error="return",
         )  # fmt: skip
-        return _error_of(replies.get(worker, ""))
-
-
-def _error_of(reply: str | BaseException) -> str:
-    """Return what a worker says is wrong, or that its reply was an error."""
-    return _unexamined(reply) if isinstance(reply, BaseException) else reply
+        reply: str | BaseException = replies.get(worker, "")
+        return _unexamined(reply) if isinstance(reply, BaseException) else reply
 
 
 def _unexamined(error: BaseException) -> str:

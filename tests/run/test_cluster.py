@@ -568,7 +568,7 @@ def test_a_sound_machine_is_described_and_nothing_stays(tmp_path, cache):
     assert str(folder) in found["disk"].words
     assert "MiB/s written and flushed" in found["disk speed"].words
     assert found["locks"].words == "work"
-    assert found["node cache"].words == f"0.5 GiB of 32.0 GiB in {cache}"
+    assert found["node cache"].words == f"512.00 MiB of 32.00 GiB in {cache}"
     assert list(folder.iterdir()) == []
 
 
@@ -613,7 +613,7 @@ def test_little_memory_slow_disks_and_uncompiled_code_are_met_with_advice(tmp_pa
     monkeypatch.setattr(doctor, "available_memory", lambda: 2**30)
     monkeypatch.setattr(doctor, "SLOW", float("inf"))
     found = findings(tmp_path)
-    assert found["memory"].words.startswith("1.0 GiB of ")
+    assert found["memory"].words.startswith("1.00 GiB of ")
     assert "--memory" in found["memory"].advice
     assert "outputs.banks" in found["disk speed"].advice
 
