@@ -23,7 +23,7 @@ MODULES = {
     "l0_mkl": "mkldist.methods.l0_mkl",
     "group_mkl": "mkldist.methods.group_mkl",
     "smo_mkl": "mkldist.methods.smo_mkl",
-    "skm": "mkldist.methods.skm",
+    "skm": "mkldist.methods.smo_mkl",
     "primalmkl": "mkldist.methods.primalmkl",
     "lapmkl": "mkldist.methods.lapmkl",
     "lapsvm": "mkldist.methods.lapsvm",
