@@ -1,4 +1,4 @@
-"""MKLClassifier and `class_labels`: against SVC, with weights of rows, calibration, mistakes."""
+"""Classifiers: against SVC and loops over C, with weights of rows, calibration, mistakes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from sklearn.datasets import (
     make_classification,
     make_moons,
 )
-from sklearn.metrics import log_loss
+from sklearn.metrics import balanced_accuracy_score, hinge_loss, log_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
+    StratifiedGroupKFold,
     StratifiedKFold,
     TunedThresholdClassifierCV,
     cross_val_score,
@@ -30,8 +31,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist import MKLClassifier, MKLClassifierCV
-from mkldist.errors import ConvergenceWarning, SpecError
+from mkldist import MKLClassifier, MKLClassifierCV, SemiSupervisedMKLClassifier
+from mkldist.errors import ConvergenceWarning, DataError, SpecError
 from mkldist.fit.estimators import BANKS
 from mkldist.kernels import Gaussian, Linear
 
@@ -370,3 +371,212 @@ def test_probabilities_without_calibration_are_told_how_to_be_had():
     said = "predict_proba: found calibration=None.*expected 'sigmoid' or 'isotonic'. Make the"
     assert re.match(said, str(caught.value))
     assert "calibrated probabilities" in MKLClassifier.predict_proba.__doc__
+
+
+@pytest.fixture(params=[MKLClassifier, SemiSupervisedMKLClassifier])
+def classifier(request):
+    return request.param()
+
+
+def test_the_second_of_two_classes_has_positive_values_alone(classifier):
+    numbers = classifier._learn_classes(np.array(["no", "yes", "no"]))
+    assert numbers.tolist() == [0, 1, 0]
+    predicted = classifier._classes_of(np.array([[-2.0], [0.0], [1e-300]]))
+    assert predicted.tolist() == ["no", "no", "yes"]
+    assert classifier._function_names is None
+
+
+def test_ties_of_several_classes_go_to_the_most_frequent_one(classifier):
+    classifier._learn_classes(np.array([7, 5, 7, 9, 9, 9]))
+    values = [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 2.0, 2.0]]
+    assert classifier._classes_of(np.array(values)).tolist() == [9, 7, 9, 5]
+    assert classifier._function_names == [5, 7, 9]
+
+
+def test_decision_values_have_a_column_for_each_of_three_classes_and_none_for_two():
+    X = np.random.default_rng(0).normal(size=(24, 2))
+    two, three = X[:, 0] > 0.0, (X[:, :1] > [-0.4, 0.4]).sum(axis=1)
+    for y, shape in ((two, (24,)), (three, (24, 3))):
+        model = MKLClassifier(C=10.0).fit(X, y)
+        values = model.decision_function(X)
+        assert values.shape == shape
+        best = values > 0.0 if values.ndim == 1 else values.argmax(axis=1)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[best.astype(int)])
+
+
+CS = [0.02, 0.3, 5.0]
+KERNELS = [Gaussian(widths=[1.0, 4.0]), Linear()]
+PLAIN_PATH = {"kernels": KERNELS, "impute": None, "scale": None, "tol": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def wdbc_path():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X[:100, :8]), y[:100]
+
+
+def less_hinge(model, X, y, sample_weight=None):
+    """Return a score that depends on decision values without steps."""
+    return -hinge_loss(y, model.decision_function(X), sample_weight=sample_weight)
+
+
+def by_a_loop(X, y, folds, method="level", weights=None):
+    """Return the scores of folds by C, each of a fit of its own."""
+    found = np.empty((len(CS), len(folds)))
+    for c, C in enumerate(CS):
+        for f, (train, test) in enumerate(folds):
+            own, out = (None, None) if weights is None else (weights[train], weights[test])
+            model = MKLClassifier(method, C=C, **PLAIN_PATH).fit(X[train], y[train], own)
+            found[c, f] = less_hinge(model, X[test], y[test], out)
+    return found
+
+
+def of_folds(model):
+    n = sum(name.startswith("split") for name in model.cv_results_)
+    return np.column_stack([model.cv_results_[f"split{f}_test_score"] for f in range(n)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["level", "lp_mkl", "uniform"])
+def test_scores_of_folds_are_those_of_fits_apart(method, wdbc_path):
+    X, y = wdbc_path
+    model = MKLClassifierCV(method, Cs=CS, scoring=less_hinge, **PLAIN_PATH).fit(X, y)
+    folds = list(StratifiedKFold(3).split(X, y))
+    expected = by_a_loop(X, y, folds, method)
+    np.testing.assert_allclose(of_folds(model), expected, rtol=0.02, atol=5e-3)
+    means = expected.mean(axis=1)
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], means, atol=5e-3)
+    assert CS[int(means.argmax())] == model.C_
+    alone = MKLClassifier(method, C=model.C_, **PLAIN_PATH).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), alone.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("Cs", "nearest"), [([0.1, 3.0, 0.5, 2.5], 0.5), ([3.0, 1.0, 0.3], 1.0)])
+def test_of_equal_scores_the_c_nearest_to_one_is_chosen(wdbc_path, Cs, nearest):
+    model = MKLClassifierCV(Cs=Cs, scoring=lambda model, X, y: 0.5, **PLAIN_PATH).fit(*wdbc_path)
+    assert nearest == model.C_
+
+
+@pytest.mark.slow
+def test_several_classes_and_weights():
+    X, y = (part[::2] for part in load_iris(return_X_y=True))
+    X, names = StandardScaler().fit_transform(X), np.array(["a", "b", "c"])[y]
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    folds = list(StratifiedKFold(3).split(X, names))
+    model = MKLClassifierCV(Cs=CS, cv=3, scoring=less_hinge, **PLAIN_PATH)
+    model.fit(X, names, sample_weight=weights)
+    expected = by_a_loop(X, names, folds, weights=weights)
+    np.testing.assert_allclose(of_folds(model), expected, rtol=0.02, atol=5e-3)
+    assert CS[int(expected.mean(axis=1).argmax())] == model.C_
+
+
+def test_one_kernel_is_the_machine_of_scikit_learn_path(wdbc_path):
+    X, y = wdbc_path
+    own = PLAIN_PATH | {"kernels": [Gaussian(widths=2.0)], "normalisation": "none"}
+    folds = list(StratifiedKFold(4, shuffle=True, random_state=1).split(X, y))
+    Cs = CS[1:]  # below, all dual variables are at their bounds, which leaves the intercept open
+    model = MKLClassifierCV(
+        Cs=Cs, cv=folds, scoring="balanced_accuracy", class_weight="balanced", **own
+    ).fit(X, y)
+    expected = np.empty((len(Cs), len(folds)))
+    for c, C in enumerate(Cs):
+        for f, (train, test) in enumerate(folds):
+            svc = SVC(C=C, gamma=1 / 8, tol=1e-6, class_weight="balanced").fit(X[train], y[train])
+            expected[c, f] = balanced_accuracy_score(y[test], svc.predict(X[test]))
+    np.testing.assert_allclose(of_folds(model), expected, atol=1e-9)
+
+
+def test_there_are_no_more_folds_than_groups(wdbc_path):
+    X, y = wdbc_path[0][:60], wdbc_path[1][:60]
+    model = MKLClassifierCV(Cs=[1.0], kernels=[Linear()]).fit(X, y, groups=np.repeat([0, 1], 30))
+    assert "split1_test_score" in model.cv_results_
+    assert "split2_test_score" not in model.cv_results_
+
+
+@pytest.mark.slow
+def test_groups_of_rows_stay_together(wdbc_path):
+    X, y = wdbc_path
+    groups = np.repeat(np.arange(25), 4)
+    score = {"scoring": "roc_auc", "Cs": CS, **PLAIN_PATH}
+    by_default = MKLClassifierCV(**score).fit(X, y, groups=groups)
+    folds = list(StratifiedGroupKFold(3).split(X, y, groups))
+    np.testing.assert_array_equal(
+        of_folds(by_default), of_folds(MKLClassifierCV(cv=folds, **score).fit(X, y))
+    )
+    asked = MKLClassifierCV(cv=GroupKFold(3), **score).fit(X, y, groups=groups)
+    folds = list(GroupKFold(3).split(X, y, groups))
+    np.testing.assert_array_equal(
+        of_folds(asked), of_folds(MKLClassifierCV(cv=folds, **score).fit(X, y))
+    )
+
+
+def test_few_rows_of_a_class_make_few_folds(wdbc_path):
+    X, y = wdbc_path
+    rows = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:2]])
+    model = MKLClassifierCV(Cs=CS, **PLAIN_PATH).fit(X[rows], y[rows])
+    assert of_folds(model).shape == (len(CS), 2)
+
+
+def test_mistakes(wdbc_path):
+    with pytest.raises(SpecError):
+        MKLClassifierCV(scoring="neg_log_loss", **PLAIN_PATH).fit(*wdbc_path)
+    X, y = wdbc_path
+    with pytest.raises(SpecError, match="easymkl"):
+        MKLClassifierCV("easymkl").fit(X, y)
+    with pytest.raises(SpecError, match="Cs"):
+        MKLClassifierCV(Cs=[1.0, -1.0]).fit(X, y)
+    first = [(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+    with pytest.raises(DataError, match="fold 0"):
+        MKLClassifierCV(cv=first).fit(X, y)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "n_solutions"), [("level", 1), ("spicymkl", 3)])
+def test_classes_share_weights_where_the_method_can(method, n_solutions):
+    X, y = (part[::5] for part in load_iris(return_X_y=True))
+    model = MKLClassifierCV(method, Cs=CS, cv=2, kernels=KERNELS).fit(X, y)
+    assert len(model.solutions_) == n_solutions
+
+
+X, Y = load_iris(return_X_y=True)
+
+
+def test_the_bank_and_each_class_are_told(capsys):
+    BANKS.clear()
+    model = mkldist.MKLClassifier(verbose=True, shared_weights=False).fit(X, Y)
+    said = capsys.readouterr().out
+    assert "[MKLClassifier] makes the kernels of 150 rows and 4 features" in said
+    assert "[MKLClassifier] 7 kernels on 150 points, 0.7 MiB of float64, memory" in said
+    for number, solution in enumerate(model.solutions_):
+        assert f"[MKLClassifier] class {number} against the rest, {number + 1} of 3" in said
+        assert f"[level] converged at {solution.objective:.6g}, " in said
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [
+        (mkldist.MKLRegressor(verbose=1), "primalmkl"),
+        (mkldist.OneClassMKL(verbose=1), "primalmkl"),
+        (mkldist.SemiSupervisedMKLClassifier(verbose=1), "lapmkl"),
+        (mkldist.MKLClassifier(verbose=1, shared_weights=True), "level"),
+    ],
+    ids=str,
+)
+def test_every_estimator_tells_how_its_solver_ended(model, method, capsys):
+    model.fit(X, Y)
+    said = capsys.readouterr().out
+    assert f"[{type(model).__name__}] " in said
+    assert f"[{method}] converged at " in said
+
+
+def test_it_is_silent_unless_asked(capsys):
+    mkldist.MKLClassifier().fit(X, Y)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["weights", "verbose", "laplacian"])
+def test_arguments_of_solve_are_no_parameters_of_a_method(name):
+    model = mkldist.MKLClassifier(method_params={name: np.ones(150)})
+    with pytest.raises(ValueError, match=rf"level\.{name}: found an unknown parameter"):
+        model.fit(X, Y)

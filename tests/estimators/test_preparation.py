@@ -1,6 +1,9 @@
-"""Imputation and scaling before kernels: scikit-learn's own, and a sweep's scaling."""
+"""Imputation, scaling and labels before kernels, and the models of estimators."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,9 +12,11 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.preprocessing import RobustScaler
 
 import mkldist
+from mkldist import MKLClassifier, MKLRegressor, SemiSupervisedMKLClassifier
 from mkldist.data.preprocessing import feature_scale
 from mkldist.errors import DataError, SpecError
-from mkldist.fit.preprocess import preparation
+from mkldist.fit.preprocess import check_labels, fitted_numbers, preparation
+from mkldist.kernels import Gaussian
 from mkldist.spec.datasets import PreprocessingSpec
 
 X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 0.1, 0] + [0, 3, 5, 7]
@@ -80,3 +85,145 @@ def test_an_imputer_of_the_user_may_fill_a_column_without_any_value():
     model = mkldist.MKLClassifier(impute=SimpleImputer(keep_empty_features=True))
     assert model.fit(holes, np.arange(30) % 2).predict(holes).shape == (30,)
     assert mkldist.MKLClassifier().fit(X, np.arange(30) % 2).predict(holes).shape == (30,)
+
+
+RNG = np.random.default_rng(0)
+X_KEPT, NEW = RNG.normal(size=(60, 3)), RNG.normal(size=(25, 3))
+KERNELS = [Gaussian(widths=[1.0, 2.0], features=["all", "each"])]
+TWO = np.where(X_KEPT[:, 0] * X_KEPT[:, 1] > 0, "same", "other")
+THREE = np.where(X_KEPT[:, 2] > 0.5, 7, np.where(X_KEPT[:, 0] > 0, 3, 5))
+FEW = np.where(np.arange(60) < 20, X_KEPT[:, 0] > 0, -1).astype(int)
+
+
+@pytest.fixture(params=["array", "frame"])
+def rows(request: pytest.FixtureRequest):
+    """Return a function that makes rows of an array, or of a frame with missing values."""
+    if request.param == "array":
+        return lambda x: x
+    return lambda x: pd.DataFrame(np.where(x > 1.5, np.nan, x), columns=["a", "b", "c"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", ["zscore", "minmax", None])
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [
+        (mkldist.MKLClassifier(kernels=KERNELS), TWO),
+        (mkldist.MKLClassifier(kernels=KERNELS), TWO == "same"),
+        (mkldist.MKLClassifier(kernels=KERNELS, C=10.0), THREE),
+        (mkldist.MKLClassifier(kernels=KERNELS, shared_weights=True), THREE),
+        (mkldist.MKLRegressor(kernels=KERNELS), 5.0 + 3.0 * X_KEPT[:, 0]),
+        (mkldist.OneClassMKL(kernels=KERNELS), None),
+        (mkldist.SemiSupervisedMKLClassifier(kernels=KERNELS), FEW),
+    ],
+    ids=["two", "truth", "three", "shared", "values", "one-class", "few-labels"],
+)
+def test_a_model_predicts_as_its_estimator(estimator, y, scale, rows, tmp_path):
+    estimator.set_params(scale=scale).fit(rows(X_KEPT), y)
+    estimator.to_model().save(tmp_path / "a.model")
+    model = mkldist.load_model(tmp_path / "a.model")
+    expected = estimator.predict(rows(NEW))
+    found = model.predict(rows(NEW))
+    if y is not None and np.asarray(y).dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        return
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype.kind == expected.dtype.kind
+    decided = estimator.decision_function(rows(NEW))
+    np.testing.assert_allclose(model.decision_function(rows(NEW)), decided, rtol=1e-9, atol=1e-11)
+
+
+def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_path: Path):
+    symmetric = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    estimator = mkldist.MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)], scale=None)
+    estimator.fit(symmetric, [0, 0, 1, 1])
+    far = np.array([[1e6]])  # where all kernels vanish
+    assert estimator.decision_function(far) == estimator.intercept_ == 0.0
+    assert estimator.to_model().predict(far) == estimator.predict(far) == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"impute": KNNImputer()}, "impute: found KNNImputer, which a file of numbers cannot hold"),
+        (
+            {"scale": RobustScaler()},
+            "scale: found RobustScaler, which a file of numbers cannot hold",
+        ),
+    ],
+)
+def test_transformers_of_the_user_are_refused(settings, said):
+    estimator = mkldist.MKLClassifier(kernels=KERNELS, **settings).fit(X_KEPT, TWO)
+    with pytest.raises(SpecError, match=said):
+        estimator.to_model()
+
+
+def test_a_feature_without_a_value_is_filled_as_by_scikit_learn():
+    x = np.array([[np.nan, 1.0], [np.nan, 3.0]])
+    steps = preparation("median", None).fit(x)
+    np.testing.assert_array_equal(fitted_numbers(steps, 2).applied(x), steps.transform(x))
+
+
+X_LABELLED = np.random.default_rng(0).normal(size=(30, 2))
+CLASS = (X_LABELLED[:, 0] > 0).astype(int)
+NAMES = np.where(CLASS == 1, "a", "b")
+
+
+def lacking(values, missing, dtype):
+    made = pd.Series(values, dtype=object)
+    made[[3, 5]] = missing
+    return made.astype(dtype)
+
+
+MISSING = {
+    "floats": lacking(CLASS, np.nan, float).to_numpy(),
+    "a list": [None, *CLASS.tolist()[1:]],
+    "None": lacking(CLASS, None, object).to_numpy(),
+    "pd.NA": lacking(CLASS, pd.NA, object).to_numpy(),
+    "Int64": lacking(CLASS, pd.NA, "Int64"),
+    "Float64": lacking(CLASS, pd.NA, "Float64"),
+    "boolean": lacking(CLASS == 1, pd.NA, "boolean"),
+    "texts": lacking(NAMES, None, object),
+    "string": lacking(NAMES, pd.NA, "string"),
+    "category": lacking(NAMES, np.nan, "category"),
+    "a frame": lacking(CLASS, pd.NA, "Int64").to_frame(),
+}
+MODELS = [MKLClassifier, MKLRegressor, SemiSupervisedMKLClassifier]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("kind", MISSING)
+def test_a_missing_label_is_named_with_what_to_do(kind, model):
+    rows = "row 0" if kind == "a list" else r"row 3 \(from 0\), row 5"
+    remedy = "number -1" if model is SemiSupervisedMKLClassifier else "Leave these rows out"
+    said = rf"^y: found (nan|None|<NA>) in {rows}.*; expected a label .*{remedy}"
+    with pytest.raises(DataError, match=said):
+        model().fit(X_LABELLED, MISSING[kind])
+
+
+@pytest.mark.parametrize("kind", ["floats", "None", "pd.NA", "Int64", "boolean", "texts", "string"])
+def test_the_remedies_do(kind):
+    y = MISSING[kind]
+    with pytest.raises(DataError) as caught:
+        SemiSupervisedMKLClassifier().fit(X_LABELLED, y)
+    names = {"np": np, "pd": pd, "y": y}
+    marked = eval(re.search(r"y = (.*)\.$", str(caught.value)).group(1), names)
+    model = SemiSupervisedMKLClassifier().fit(X_LABELLED, marked)
+    assert len(model.classes_) == 2
+    with pytest.raises(DataError) as caught:
+        MKLClassifier().fit(X_LABELLED, y)
+    known = eval(re.search(r"known = (.*), then", str(caught.value)).group(1), names)
+    model = MKLClassifier().fit(X_LABELLED[known], y[known])
+    assert np.mean(model.predict(X_LABELLED[known]) == np.asarray(y[known])) > 0.8
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda one: one.__name__)
+def test_an_infinite_value_is_named(model):
+    y = np.where(np.arange(30) == 4, -np.inf, CLASS)
+    with pytest.raises(DataError, match=r"^y: found -inf in row 4 \(from 0\); expected finite"):
+        model().fit(X_LABELLED, y)
+
+
+def test_what_is_no_array_of_rows_is_left_to_scikit_learn():
+    for y in (None, 3.0, [[1, 2], [3]], np.zeros((2, 2, 2))):
+        check_labels(y)

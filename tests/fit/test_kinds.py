@@ -1,7 +1,9 @@
-"""Labels of every kind by every way: three classes, real values, one class, weights, paths."""
+"""Problems of every kind by every way, and golden numbers."""
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 
 import mkldist
 from tests.fit import golden
-from tests.fit.golden import POINTS, three_classes, weighted
+from tests.fit.golden import FILE, POINTS, PROBLEMS, numbers, three_classes, two_classes, weighted
 from tests.fit.problems import (
+    ALL_KERNELS,
     FEW_KERNELS,
+    FEW_LABELS,
     METHODS,
     NEIGHBOURS,
     NEW,
@@ -33,6 +37,7 @@ from tests.fit.problems import (
 )
 from tests.fit.ways import (
     LOOSE,
+    LOOSE_BOUNDS,
     ROUNDING,
     TOL,
     Found,
@@ -264,3 +269,100 @@ def test_a_sweep_along_paths(tmp_path: Path) -> None:
             assert_near(run.kernel_weights.values, found.kernel_weights, 1e-8)
             values_there = found.decision_function(bank.on(points[TEST]))
             assert_near(run.decision_values.values[TEST], values_there, 1e-8)
+
+
+solved = cache(two_classes)
+QUICK = ("level", "primalmkl", "spicymkl", "lapmkl", "mklsvm", "easymkl", "best_single", "majority")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the results of one sweep of all methods, which share its passes."""
+    folder = tmp_path_factory.mktemp("methods") / "results"
+    entries = [{"name": name, **params} for name, params in METHODS.items()]
+    bank = {"kernels": ALL_KERNELS, "normalisation": "trace"}
+    graph = {"neighbours": NEIGHBOURS}
+    sweep(folder, given(TWO, unlabelled=True), entries, bank, graph=graph)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(results: Path) -> Any:
+    return mkldist.open_results(results)
+
+
+def test_all_methods_are_here() -> None:
+    assert set(METHODS) == set(mkldist.list_methods().index)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_a_sweep_finds_what_solve_finds(method: str, tree: Any) -> None:
+    expected, node = solved(method), tree[f"mine/{method}"]
+    expected.assert_near(by_sweep(node, NEW), method)
+    run = node.to_dataset().squeeze()
+    assert str(run.stop_reason.values) == "converged"
+    errors = np.where(expected.values >= 0, 1, -1) != TWO[NEW]
+    assert_near(run.test_error.values, errors[-len(TEST) :].mean())
+    assert_near(run.unlabelled_error.values, errors[: -len(TEST)].mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", METHODS)
+def test_an_estimator_finds_what_solve_finds(method: str, tmp_path: Path) -> None:
+    params = dict(METHODS[method])
+    settings = {"kernels": ALL_KERNELS, "normalisation": "trace", "tol": TOL}
+    plain = {"impute": None, "scale": None}
+    if method in FEW_LABELS:
+        params["graph"] = {"neighbours": NEIGHBOURS}
+        model = mkldist.SemiSupervisedMKLClassifier(method, **params, **settings, **plain)
+        labels = np.where(np.isin(SEEN, TRAIN), TWO[SEEN] > 0, -1)
+        model.fit(POINTS[SEEN], labels)
+    else:
+        if "C" in params:
+            settings["C"] = params.pop("C")
+        model = mkldist.MKLClassifier(method, method_params=params, **settings, **plain)
+        model.fit(POINTS[TRAIN], TWO[TRAIN])
+    expected, found = solved(method), by_estimator(model, POINTS[NEW])
+    expected.assert_equal(found, "bounds", "weights", "bias")
+    expected.assert_near(found, method)
+    shares = model.contributions(POINTS[NEW]).to_numpy().sum(axis=1)
+    assert_near(shares, expected.values, LOOSE.get(method, ROUNDING))
+    model.to_model().save(tmp_path / "a.model")
+    kept = mkldist.load_model(tmp_path / "a.model")
+    assert_model(kept, expected, POINTS[NEW], method)
+    np.testing.assert_array_equal(kept.predict(POINTS[NEW]), model.predict(POINTS[NEW]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "method",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+)
+def test_a_model_of_the_command_finds_what_solve_finds(
+    method: str, results: Path, tmp_path: Path
+) -> None:
+    model = model_of(results, tmp_path / "a.model", "--method", method)
+    assert_model(model, solved(method), X[NEW], method)
+    assert model.facts["rows"] == len(SEEN)
+
+
+KEPT = json.loads(FILE.read_text("utf-8"))
+RTOL = 1e-9
+
+
+def test_every_problem_is_kept() -> None:
+    assert list(KEPT) == list(PROBLEMS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_solutions_are_those_of_before(name: str) -> None:
+    method, find = PROBLEMS[name]
+    found, expected = numbers(find()), KEPT[name]
+    assert_near(found["bounds"], expected["bounds"], max(RTOL, LOOSE_BOUNDS.get(method, 0.0)))
+    rtol, largest = max(RTOL, LOOSE.get(method, 0.0)), expected["largest_value"]
+    for key in ("bias", "values"):
+        assert_near(found[key], expected[key], rtol, largest)
+    for key in ("active_kernels", "positive"):
+        np.testing.assert_array_equal(found[key], expected[key])

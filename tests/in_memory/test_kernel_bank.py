@@ -1,25 +1,34 @@
-"""Banks in Python: `bank`."""
+"""Banks in Python: kernels, parts, backends, files, threads."""
 
 from __future__ import annotations
 
 import pickle
+import threading
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
 from mkldist import KernelBank
 from mkldist.bank.bank import MemoryBank
+from mkldist.bank.passes import answer
+from mkldist.bank.requests import Combine
+from mkldist.bank.sources import ArraySource
 from mkldist.data import grams as gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as bank_module
+from mkldist.fit import bank as module
+from mkldist.fit.bank import BankSize, loaded, parallel_map, recomputed, stored
 from mkldist.kernels import Gaussian
+from tests.bank.bank_suite import random_grams
 from tests.methods.manifolds import manifold
 from tests.variants import quick
 
@@ -440,3 +449,112 @@ def test_points_of_another_bank_are_refused_for_several_functions():
     solution = mkldist.solve("uniform", bank, labels, C=1.0)
     with pytest.raises(GramError):
         solution.decision_function(other.on(X[:3]))
+
+
+GRAMS = random_grams(30, 25)
+SIZE = BankSize(30, 25, np.dtype("float64"))
+
+
+def matrices(bank):
+    return answer(bank, [Combine(np.eye(bank.n_kernels))])[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_loaded_bank_holds_all_kernels(monkeypatch, dtype, threads):
+    monkeypatch.setattr(bank_module, "n_processors", lambda: threads)
+    grams = random_grams(6, 450)  # large enough for parts of several threads
+    bank = loaded(ArraySource(grams), np.dtype(dtype))
+    assert bank.dtype == dtype
+    assert bank.n_bytes == BankSize(6, 450, np.dtype(dtype)).n_bytes
+    np.testing.assert_array_equal(matrices(bank), grams)
+
+
+def test_values_beyond_the_type_are_refused():
+    with pytest.raises(GramError, match="kernel 0: found values beyond the range of float32"):
+        loaded(ArraySource(1e39 * GRAMS), np.dtype("float32"))
+
+
+def test_a_recomputed_bank_computes_all_kernels():
+    np.testing.assert_array_equal(matrices(recomputed(ArraySource(GRAMS))), GRAMS)
+
+
+@pytest.mark.parametrize("backend", ["mmap", "stream"])
+def test_a_stored_bank_is_found_again_in_its_folder(tmp_path, backend):
+    made = []
+
+    def source():
+        made.append(1)
+        return ArraySource(GRAMS)
+
+    for _ in range(2):
+        bank = stored(source, "bank", SIZE, backend, tmp_path / "here")
+        np.testing.assert_array_equal(matrices(bank), GRAMS)
+        bank.close()
+    assert len(made) == 1
+    assert (tmp_path / "here" / "bank").is_dir()
+
+
+def test_a_disk_without_room_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    monkeypatch.setattr(bank_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(DataError, match=r"0\.0 GiB of free space; expected .* for the bank"):
+        stored(lambda: pytest.fail("computed"), "bank", SIZE, "stream", tmp_path)
+
+
+def test_sizes_are_known_before_memory_is_taken(monkeypatch):
+    monkeypatch.setattr(bank_module, "physical_memory", lambda: 2 * SIZE.n_bytes)
+    larger = BankSize(31, 25, np.dtype("float64"))
+    assert (SIZE.fits, larger.fits) == (True, False)
+    assert SIZE.backend("auto", "recompute") == "memory"
+    assert larger.backend("auto", "recompute") == "recompute"
+    assert larger.backend("stream", "recompute") == "stream"
+    said = r"'memory' for 31 kernels on 25 points, which take .* Choose backend='recompute'"
+    with pytest.raises(DataError, match=said):
+        larger.backend("memory", "recompute")
+
+
+@pytest.mark.parametrize(("n_kernels", "entries"), [(1, 10), (500, 10_000), (7, 2**20)])
+@pytest.mark.parametrize("available", [1, 2, 5])
+def test_every_kernel_is_worked_on_once(monkeypatch, n_kernels, entries, available):
+    monkeypatch.setattr(module, "n_processors", lambda: available)
+    done, threads = [], set()
+
+    def work(kernels):
+        done.extend(range(kernels.start, kernels.stop))
+        threads.add(threading.get_ident())
+
+    parallel_map(work, n_kernels, entries)
+    assert sorted(done) == list(range(n_kernels))
+    assert len(threads) <= available
+    if available == 1 or n_kernels * entries < module.FEW_ENTRIES:
+        assert threads == {threading.get_ident()}
+    else:
+        assert threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize("available", [1, 2])
+def test_the_first_error_in_the_order_of_the_kernels_is_raised(monkeypatch, available):
+    monkeypatch.setattr(module, "n_processors", lambda: available)
+    second_has_failed = threading.Event()
+
+    def work(kernels):
+        if kernels.start == 0 and available > 1:
+            assert second_has_failed.wait(60)
+        second_has_failed.set()
+        raise ValueError(f"kernel {kernels.start}")
+
+    with pytest.raises(ValueError, match=r"kernel 0$"):
+        parallel_map(work, 8, 2**20)
+
+
+def test_beside_other_threads_each_has_one_thread_of_linear_algebra(monkeypatch):
+    monkeypatch.setattr(module, "n_processors", lambda: 2)
+    seen = []
+
+    def work(_):
+        pools = threadpool_info()
+        seen.append({pool["num_threads"] for pool in pools if pool["user_api"] == "blas"})
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        parallel_map(work, 3, 2**20)
+    assert seen == [{1}] * 3

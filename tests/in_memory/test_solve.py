@@ -1,20 +1,31 @@
-"""``mkldist.solve``: solutions for Gram matrices in memory, and messages about mistakes."""
+"""``solve`` and ``solve_path``: solutions, lines, and messages about arrays, labels and graphs."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import mkldist
 import mkldist.fit.api as solve_module
 from mkldist.core import threads as blas_threads
+from mkldist.core.arrays import Target
 from mkldist.errors import ConvergenceWarning, GramError, SpecError
+from mkldist.fit.api import SolverLines
+from mkldist.fit.inputs import check_method, checked_laplacian, label_array, label_hint
+from mkldist.kernels import Gaussian, Linear
+from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.methods.registry import METHODS
+from mkldist.solvers.progress import Clock
 from tests.methods import instances
 from tests.methods.references.recorded import optimum_of
 
@@ -282,3 +293,267 @@ print(*sys.modules)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not NOT_FOR_ARRAYS & set(run.stdout.split())
+
+
+def test_labels_of_any_numbers_are_float64():
+    for given in ([1, -1, 1], np.array([True, False, True]), np.array([1, -1, 1], np.int8)):
+        labels = label_array(given, (3,))
+        assert labels.dtype == np.float64
+        np.testing.assert_array_equal(labels, np.asarray(given, dtype=np.float64))
+    columns = np.asfortranarray([[1, -1], [-1, 1], [1, 1]])
+    assert label_array(columns, (3,)).flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        ([1.0, np.nan, np.inf], r"y\[1\]: found nan; expected a finite number. Leave this point"),
+        ([[1.0, 1.0], [1.0, -np.inf], [1.0, 1.0]], r"y\[1, 1\]: found -inf; expected a finite"),
+        (1.0, r"y: found shape \(\)"),
+        ([[1.0], [1.0], [1.0]], r"y: found shape \(3, 1\); .* Use y.ravel\(\)"),
+        ([[1.0, 1.0]] * 4, r"y: found shape \(4, 2\)"),
+        (np.ones((3, 2, 2)), r"y: found shape \(3, 2, 2\)"),
+    ],
+)
+def test_labels_of_other_shapes_or_not_finite_are_refused(labels, said):
+    with pytest.raises(GramError, match=said):
+        label_array(labels, (3,))
+
+
+SIGNS = [-1.0, 1.0, 1.0]
+LABELS = {
+    "signs": SIGNS,
+    "ones": [1.0, 1.0, 1.0],
+    "minus ones": [-1.0, -1.0, -1.0],
+    "partial": [-1.0, 0.0, 1.0],
+    "one sign and zero": [0.0, 1.0, 1.0],
+    "values": [0.5, 1.0, -1.0],
+    "none": [],
+}
+FITTING = {
+    Target.CLASSES: {"signs"},
+    Target.PARTIAL: {"signs", "partial"},
+    Target.ONE_CLASS: {"signs", "ones"},
+    Target.VALUES: set(LABELS),
+}
+
+
+@pytest.mark.parametrize("target", Target)
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_fit_what_a_method_learns(target, name):
+    labels = np.array(LABELS[name])
+    method = METHODS["uniform"]
+    if name in FITTING[target]:
+        check_method(method, target, labels, has_laplacian=False)
+        return
+    shown = ", ".join(f"{value:g}" for value in sorted(set(LABELS[name])))
+    with pytest.raises(GramError) as caught:
+        check_method(method, target, labels, has_laplacian=False)
+    assert str(caught.value).startswith(f"y: found labels {{{shown}}}; expected ")
+
+
+def test_the_first_column_that_does_not_fit_is_shown():
+    columns = np.array([SIGNS, [1.0, 1.0, 1.0], [2.0, 3.0, 4.0]]).T
+    with pytest.raises(
+        GramError, match=r"found labels \{1\}; expected both classes, as -1 and \+1"
+    ):
+        check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
+
+
+def test_columns_are_for_methods_whose_classes_share_weights():
+    columns = np.array([SIGNS, SIGNS[::-1]]).T
+    check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
+    with pytest.raises(SpecError) as caught:
+        check_method(METHODS["gmkl"], Target.CLASSES, columns, has_laplacian=False)
+    said = str(caught.value)
+    assert said.startswith(
+        "method: found gmkl with labels of shape (3, 2), but it finds kernel weights for one class "
+        "at "
+        "a time; expected a method whose classes can share kernel weights: level, "
+    )
+    assert "lsvm" not in said  # without a Laplacian it would refuse the problem, too
+    assert said.endswith("Or call it for one column at a time.")
+
+
+def test_a_laplacian_is_given_if_and_only_if_the_method_uses_it():
+    labels = np.array(SIGNS)
+    check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=True)
+    with pytest.raises(SpecError) as caught:
+        check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=False)
+    assert str(caught.value) == (
+        "laplacian: found none for lapsvm, which needs a graph; expected a graph Laplacian of "
+        'the points. Give laplacian=graph_laplacian(X, graph_spec({"neighbours": 10})), of the '
+        "features X of the points, by functions of mkldist.kernels.graph."
+    )
+    with pytest.raises(SpecError) as caught:
+        check_method(METHODS["level"], Target.CLASSES, labels, has_laplacian=True)
+    assert str(caught.value) == (
+        "laplacian: found one for level, which uses no graph; expected none, or a method on "
+        "graphs: "
+        "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls"
+    )
+
+
+LAPLACIAN = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
+
+
+def test_laplacians_are_float64_and_stay_sparse():
+    assert checked_laplacian(None, 3) is None
+    dense = checked_laplacian(LAPLACIAN.astype(int).tolist(), 3)
+    np.testing.assert_array_equal(dense, LAPLACIAN)
+    thin = checked_laplacian(sparse.csr_array(LAPLACIAN.astype(np.float32)), 3)
+    assert sparse.issparse(thin)
+    assert thin.dtype == dense.dtype == np.float64
+
+
+@pytest.mark.parametrize("form", [np.array, sparse.csr_array])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda L: L[:2], r"found shape \(2, 3\); expected \(3, 3\)"),
+        (lambda L: L * np.where(np.eye(3), np.inf, 1.0), "found entries that are not finite"),
+        (lambda L: L + np.eye(3, k=1), "found an asymmetry of 1; expected a symmetric matrix"),
+        (lambda L: L - 0.5 * np.eye(3), "found an eigenvalue of -0.5; expected a positive semi"),
+    ],
+)
+def test_other_matrices_are_no_laplacians(form, change, said):
+    with pytest.raises(GramError, match=f"laplacian: {said}"):
+        checked_laplacian(form(change(LAPLACIAN)), 3)
+
+
+def test_labels_0_and_1_are_told_how_to_be_written():
+    bank = mkldist.KernelBank.from_grams(np.eye(4)[None])
+    with pytest.raises(GramError, match=r"Write np.where\(y == 1, 1, -1\)"):
+        mkldist.solve("uniform", bank, np.array([0, 1, 0, 1]), C=1.0)
+
+
+def test_the_laplacian_that_the_message_names_does():
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    y = np.where(np.arange(20) < 8, np.where(x[:, 0] > 0, 1, -1), 0)
+    with pytest.raises(SpecError) as caught:
+        mkldist.solve("lapmkl", [x @ x.T], y)
+    given = re.search(r"laplacian=(\S+ .*?\)\)),", str(caught.value)).group(1)
+    names = {"X": x, "graph_laplacian": graph_laplacian, "graph_spec": graph_spec}
+    assert mkldist.solve("lapmkl", [x @ x.T], y, laplacian=eval(given, names)).converged
+
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+GRAMS = np.array([X @ X.T, (X @ X.T) ** 2])
+
+
+@pytest.mark.parametrize(
+    ("method", "y", "said"),
+    [
+        ("level", X[:, 0], 'call spicymkl, elastmkl or primalmkl, with loss="squared".'),
+        ("level", np.arange(30) % 2, "Write np.where(y == 1, 1, -1)."),
+        ("level", np.arange(30) % 2 + 1, "Write np.where(y == 2, 1, -1)."),
+        ("level", np.arange(30) % 3 - 1, "If 0 marks points without a label, call lapmkl, lapsvm"),
+        ("primalmkl", np.arange(30) % 3, "np.where(y == 2, 1, -1); for real values, call spicy"),
+    ],
+)
+def test_labels_that_do_not_fit_are_met_with_what_to_do(method, y, said):
+    with pytest.raises(GramError, match=r"^y: found labels .*" + re.escape(said)):
+        mkldist.solve(method, GRAMS, y)
+
+
+def test_the_loss_that_is_named_learns_real_values():
+    for method in ("spicymkl", "elastmkl", "primalmkl"):
+        assert mkldist.solve(method, GRAMS, X[:, 0], loss="squared", tol=0.1).gap <= 0.1
+
+
+def test_more_labels_than_are_shown_are_told():
+    with pytest.raises(GramError, match=r"found labels \{.*, \.\.\.\}; expected both classes"):
+        mkldist.solve("level", GRAMS, X[:, 0])
+
+
+def test_one_class_alone_has_no_remedy():
+    assert label_hint(METHODS["level"], [1.0], Target.CLASSES) == ""
+    assert label_hint(METHODS["primalmkl"], [0.5, 2.0], Target.ONE_CLASS) == ""
+
+
+CS = [0.01, 0.1, 1.0, 10.0]
+KERNELS = [Gaussian(relative_widths=[0.25, 0.5, 1.0, 2.0]), Linear()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["level", "spicymkl", "primalmkl"])
+def test_a_good_c_does_not_depend_on_the_number_of_rows(method):
+    X, classes = load_breast_cancer(return_X_y=True)
+    y = np.where(classes == 1, 1.0, -1.0)
+    for n in (80, 240):
+        errors = np.zeros(len(CS))
+        draws = StratifiedShuffleSplit(2, train_size=n, test_size=200, random_state=0)
+        for train, test in draws.split(X, y):
+            scaler = StandardScaler().fit(X[train])
+            bank = mkldist.KernelBank(scaler.transform(X[train]), KERNELS)
+            new = bank.on(scaler.transform(X[test]))
+            path = mkldist.solve_path(method, bank, y[train], C=CS)
+            signs = [np.sign(one.decision_function(new)) for one in path]
+            errors += [np.mean(sign != y[test]) / 2 for sign in signs]
+        assert errors[2] <= errors.min() + 0.015, n
+        assert errors[0] >= errors[2] + 0.01, n
+
+
+X_LINES = np.random.default_rng(0).normal(size=(60, 3))
+Y = np.sign(X_LINES[:, 0] * X_LINES[:, 1])
+KERNELS_LINES = [{"function": "gaussian", "widths": [0.5, 1, 2], "features": ["all", "each"]}]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return mkldist.KernelBank(X_LINES, KERNELS_LINES)
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["level", "spicymkl", "primalmkl", "skm", "uniform"])
+def test_two_prints_the_bounds_of_every_iteration_and_the_outcome(method, bank, capsys):
+    found = mkldist.solve(method, bank, Y, trace=True, verbose=2)
+    *iterations, last = lines(capsys)
+    assert "a further round" not in "".join(iterations)
+    said = [re.match(rf"\[{method}\] iteration (\d+): objective (\S+), lower", one)
+            for one in iterations]  # fmt: skip
+    assert [int(one.group(1)) for one in said] == list(range(1, len(found.trace["gap"]) + 1))
+    values = [float(one.group(2)) for one in said]
+    np.testing.assert_allclose(values, found.trace["objective"], rtol=1e-5)
+    assert last.startswith(f"[{method}] {found.stop_reason} at {found.objective:.6g}, ")
+    assert f"{found.counters.passes} pass" in last
+
+
+def test_one_prints_an_iteration_about_once_a_second(bank, capsys):
+    found = mkldist.solve("level", bank, Y, verbose=True)
+    assert len(lines(capsys)) < min(5, found.counters.outer_iterations)
+    for seconds, printed in ((0.0, 3), (60.0, 0)):
+        clock = Clock()
+        SolverLines("level", 1, clock, seconds)
+        for k in range(3):
+            clock.on_iteration(1.0, 0.5 + k / 10)
+        assert len(lines(capsys)) == printed
+
+
+def test_it_is_silent_unless_asked(bank, capsys):
+    mkldist.solve("level", bank, Y)
+    mkldist.solve_path("level", bank, Y, C=[1.0, 10.0])
+    assert lines(capsys) == []
+    mkldist.solve_path("level", bank, Y, C=[1.0, 10.0], verbose=True)
+    assert sum("converged" in one for one in lines(capsys)) == 2
+
+
+def test_solvers_on_factors_are_heard(capsys):
+    bank = mkldist.KernelBank(X_LINES, KERNELS_LINES, backend="factors", tolerance=0.5)
+    mkldist.solve("level", bank, Y, verbose=2)
+    *iterations, last = lines(capsys)
+    assert any("a further round, whose bounds start anew" in one for one in iterations)
+    assert ", exact " in last
+
+
+@pytest.mark.parametrize("value", ["yes", None, -1, 1.5])
+def test_other_words_are_refused(value, bank):
+    with pytest.raises(SpecError, match=r"^verbose: found .*; expected False, True, or 2"):
+        mkldist.solve("level", bank, Y, verbose=value)
+    model = mkldist.OneClassMKL(verbose=value)
+    with pytest.raises(SpecError, match=r"^verbose: found "):
+        model.fit(X_LINES)

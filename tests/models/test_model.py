@@ -1,16 +1,23 @@
-"""Predictions of models against plain formulas."""
+"""Predictions of models against plain formulas, and columns of new rows."""
 
 from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import mkldist
-from mkldist.data.dataset import Dataset
+from mkldist.data.dataset import Dataset, SourceColumns
 from mkldist.errors import DataError, UnknownCategoryWarning
-from mkldist.fit.model import LabelCoding
-from tests.models.made_up import FEATURES, made_up_model, made_up_table, plain_values
+from mkldist.fit.model import LabelCoding, in_order
+from mkldist.fit.new_rows import NewRows, opened_rows, unseen_lines
+from tests.models.made_up import COLUMNS, FEATURES, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
 
@@ -154,3 +161,177 @@ def test_classes_have_the_type_of_the_labels(names, kind):
     assert tuple(map(str, labels.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
     again = LabelCoding.from_dict(labels.as_dict())
     assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == labels.classes.tolist()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_are_in_order(n_threads):
+    assert list(in_order(lambda x: x * x, range(40), n_threads)) == [x * x for x in range(40)]
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_items_are_taken_when_they_are_needed(n_threads):
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for item in range(50):
+            taken.append(item)
+            yield item
+
+    for done, _ in enumerate(in_order(lambda x: x, items(), n_threads), start=1):
+        assert len(taken) <= done + n_threads
+
+
+def test_calls_are_side_by_side():
+    together = threading.Barrier(3, timeout=20)
+    assert list(in_order(lambda x: together.wait() >= 0, range(3), 3)) == [True] * 3
+
+
+def test_the_first_error_ends_all():
+    def fail_at_three(x: int) -> int:
+        if x >= 3:
+            raise ValueError(f"item {x}")
+        return x
+
+    found = []
+    with pytest.raises(ValueError, match="item 3"):
+        found.extend(in_order(fail_at_three, range(1000), 2))
+
+
+def features(source: object, columns: SourceColumns = COLUMNS) -> tuple[NewRows, np.ndarray]:
+    """Return rows in Python, matched with columns of a model, and their features."""
+    with opened_rows(source, columns, 2, "X") as rows:
+        return rows, np.concatenate([block.x for block in rows.blocks])
+
+
+def match(names: tuple[str, ...], columns: SourceColumns = COLUMNS, **keys: object) -> NewRows:
+    """Return a table without rows that has columns of these names."""
+    frame = pd.DataFrame(columns=list(names))
+    with opened_rows(frame, columns, 2, "t.csv", **keys) as rows:
+        return rows
+
+
+def test_features_are_those_of_scikit_learns_encoder():
+    from sklearn.preprocessing import OneHotEncoder
+
+    frame = pd.DataFrame({"size": ["S", "L", None, "XL", "L"], "b": range(5), "a": range(5, 10)})
+    rows, x = features(frame)
+    encoder = OneHotEncoder(categories=[["L", "S", "?"]], handle_unknown="ignore")
+    expected = encoder.fit_transform(frame[["size"]].fillna("?")).toarray()
+    np.testing.assert_array_equal(x[:, 2:], expected[:, :2])  # "?" is not kept
+    np.testing.assert_array_equal(x[:, :2], frame[["a", "b"]])
+    assert rows.unseen == Counter({("size", "XL"): 1})
+
+
+def test_a_column_of_the_model_stands_once_in_a_frame():
+    frame = pd.DataFrame([[1, 2, "S", 3, 4]], columns=["a", "b", "size", "a", "label"])
+    with pytest.raises(DataError, match=r"^X: found 2 columns 'a'; expected .* Rename or drop"):
+        features(frame)
+
+
+def test_numbers_may_be_text_and_truth_values():
+    frame = pd.DataFrame({"a": ["1", "2.5"], "b": [True, False], "size": ["S", "S"]})
+    _, x = features(frame)
+    assert x[:, :2].tolist() == [[1.0, 1.0], [2.5, 0.0]]
+
+
+def test_all_differences_are_told_in_one_message():
+    said = "t.csv: found no column 'a', 'size'; columns 'Sise', 'age', unknown to the model"
+    with pytest.raises(DataError, match=said):
+        match(("b", "Sise", "age"))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("A", "b", "Size "), "'a': Did you mean 'A'.*'size': Did you mean 'Size '.*"),
+        (("A", "b", "size", "a note"), "Did you mean 'A'.*: --ignore A --ignore 'a note'."),
+        (("a", "b", "size", "y", "z"), "any order. Rename .*: --ignore y --ignore z."),
+    ],
+)
+def test_a_name_of_other_case_or_signs_is_shown(names, said):
+    with pytest.raises(DataError, match=f"{said}$"):
+        match(names)
+
+
+def test_columns_may_be_ignored_by_name():
+    assert match(("a", "b", "size", "age"), ignored=["age"]).id == ""
+    with pytest.raises(DataError, match=r"no column 'agee' to ignore.*Did you mean 'age'"):
+        match(("a", "b", "size", "age"), ignored=["agee"])
+
+
+def test_a_label_has_no_name_where_the_source_was_no_table():
+    columns = SourceColumns(["f0", "f1"])
+    _, x = features(pd.DataFrame([["ill", 1, 2]], columns=["label", "f1", "f0"]), columns)
+    assert x.tolist() == [[2.0, 1.0]]
+
+
+def test_positions_of_an_array_are_those_of_the_columns():
+    columns = SourceColumns(("a", "b", "c"), kept=(0, 2))
+    assert features([[1, 2, 3]], columns)[1].tolist() == [[1.0, 3.0]]
+
+
+def test_lines_about_unknown_categories():
+    unseen = Counter({("size", "XL"): 2, ("colour", "red"): 1, ("size", "M"): 1})
+    assert [line.split(" (")[0] for line in unseen_lines(unseen)] == [
+        "column 'size': 3 rows of unknown categories",
+        "column 'colour': 1 row of unknown categories",
+    ]
+
+
+COLUMNS_T = SourceColumns(("a", "b"), texts=("s", "t"), id="row")
+
+
+def test_columns_survive_json():
+    assert SourceColumns.from_dict(json.loads(json.dumps(COLUMNS_T.as_dict()))) == COLUMNS_T
+
+
+def test_texts_stand_in_the_order_of_the_columns():
+    frame = pd.DataFrame({"t": ["x", "y"], "b": [1, 2], "s": [1, None], "a": [3, 4]})
+    with opened_rows(frame, COLUMNS_T, 9, "X") as rows:
+        [block] = rows.blocks
+    assert block.texts.tolist() == [["1", "x"], ["", "y"]]
+    with opened_rows(frame, replace(COLUMNS_T, texts=(), others=("s", "t")), 9, "X") as rows:
+        assert next(rows.blocks).texts is None
+
+
+def test_arrays_of_texts_stand_beside_features(tmp_path):
+    s, t = np.array([" p", "", "r"]), np.array(["1", "2", "3"])
+    np.savez(tmp_path / "n.npz", x=np.arange(6.0).reshape(3, 2), t=t, s=s, row=t)
+    with opened_rows(tmp_path / "n.npz", COLUMNS_T, 2) as rows:
+        blocks = list(rows.blocks)
+    assert [block.texts.tolist() for block in blocks] == [[["p", "1"], ["", "2"]], [["r", "3"]]]
+    assert [block.ids for block in blocks] == [["1", "2"], ["3"]]
+    assert rows.id == "row"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({}, "found no array 's'"),
+        ({"s": np.arange(2), "t": np.array(["a", "b"])}, "array 's': found an array of int64"),
+        (
+            {"s": np.array(["a"]), "t": np.array(["b"])},
+            r"array .s.: found shape \(1,\); expected one text for each of 2 rows",
+        ),
+    ],
+    ids=["absent", "numbers", "short"],
+)
+def test_arrays_that_do_not_fit_are_refused(arrays, said, tmp_path):
+    np.savez(tmp_path / "n.npz", x=np.eye(2), **arrays)
+    with (
+        pytest.raises(DataError, match=said),
+        opened_rows(tmp_path / "n.npz", COLUMNS_T, 9),
+    ):
+        pass
+
+
+def test_a_file_without_columns_has_no_texts(tmp_path):
+    (tmp_path / "n.svm").write_text("0 1:1 2:1\n")
+    columns = replace(COLUMNS_T, numbers=("f0", "f1"), start=1)
+    with (
+        pytest.raises(
+            DataError, match=r"found an array; expected a DataFrame, for columns of texts"
+        ),
+        opened_rows(tmp_path / "n.svm", columns, 9),
+    ):
+        pass

@@ -1,4 +1,4 @@
-"""Models of `all_rows` and `source` against the predictions that sweeps stored, and on all rows."""
+"""Models of sweeps against the predictions that they stored, on all rows, and calibrated."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
 from mkldist.fit.engine import BankInputs
-from mkldist.fit.select import Choice, choose, refit, source_of
+from mkldist.fit.select import (
+    Choice,
+    Prepared,
+    calibrated,
+    choose,
+    held_out_values,
+    prepared_fit,
+    refit,
+    source_of,
+)
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import FEW_LABELS, N, entry, recorded, rows, swept, table
-
-pytestmark = pytest.mark.slow
 
 TWO_CLASSES = "".join(
     [
@@ -54,6 +68,7 @@ def assert_predicts_as_recorded(results: Path, tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -70,6 +85,7 @@ def test_two_classes_are_predicted_as_in_the_sweep(changes, tmp_path):
     assert_predicts_as_recorded(swept(tmp_path, TWO_CLASSES, **changes), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["two", "three"])
 def test_runs_on_factors_are_predicted_as_in_the_sweep(target, tmp_path):
     methods = entry("level", C=[1.0, 100.0]) + entry("uniform", C=10.0)
@@ -80,6 +96,7 @@ def test_runs_on_factors_are_predicted_as_in_the_sweep(target, tmp_path):
     assert model.facts["exact_gap"] <= 0.01
 
 
+@pytest.mark.slow
 def test_more_classes_are_predicted_as_in_the_sweep(tmp_path):
     methods = entry("level", C=10.0) + entry(
         "level", label='"shared"', kernel_weights='"shared"', C=10.0
@@ -92,6 +109,7 @@ def test_more_classes_are_predicted_as_in_the_sweep(tmp_path):
     assert set(model.kernel_weights["class"]) == {"0", "10", "20"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_real_values_are_predicted_as_in_the_sweep(target, tmp_path):
     methods = entry("primalmkl", loss='"squared"', C=10.0) + entry(
@@ -104,11 +122,13 @@ def test_real_values_are_predicted_as_in_the_sweep(target, tmp_path):
     assert np.corrcoef(model.predict(rows()), table()["value"])[0, 1] > 0.8
 
 
+@pytest.mark.slow
 def test_one_class_is_predicted_as_in_the_sweep(tmp_path):
     methods = entry("primalmkl", loss='"one-class"', C=10.0)
     assert_predicts_as_recorded(swept(tmp_path, methods), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fit", ["train", "all"])
 def test_few_labels_are_predicted_as_in_the_sweep(fit, tmp_path):
     methods = (
@@ -122,6 +142,7 @@ def test_few_labels_are_predicted_as_in_the_sweep(fit, tmp_path):
     assert model.facts["rows"] == N
 
 
+@pytest.mark.slow
 def test_classes_share_the_graph_that_they_learn_from(tmp_path, monkeypatch):
     methods = entry("lapmkl", gamma_a=0.01, gamma_i=0.1)
     target = swept(tmp_path, methods, "three", splits=FEW_LABELS)
@@ -136,6 +157,7 @@ def test_classes_share_the_graph_that_they_learn_from(tmp_path, monkeypatch):
     assert len(made) == 1
 
 
+@pytest.mark.slow
 def test_a_selected_setting_is_fitted_without_its_inner_folds(tmp_path):
     splits = "[splits]\nrepeats = 2\n[selection]\nfolds = 3"
     results = swept(tmp_path, entry("level", C=[1.0, 100.0]), splits=splits)
@@ -154,6 +176,7 @@ def results(tmp_path_factory) -> Path:
     return swept(tmp_path_factory.mktemp("refit"), TWO_CLASSES)
 
 
+@pytest.mark.slow
 def test_all_rows_are_fitted_and_the_origin_is_kept(results):
     model = refit(results, choose(results, method="level", settings={"C": 100.0}))
     assert model.facts["rows"] == N
@@ -167,6 +190,7 @@ def test_all_rows_are_fitted_and_the_origin_is_kept(results):
     assert (model.kernel_weights["weight"] > 0).all()
 
 
+@pytest.mark.slow
 def test_a_parameter_may_be_changed_and_is_checked(results):
     choice = choose(results, method="level", settings={"C": 7.0, "tol": 1e-6})
     assert choice.changed == {"C": 7.0, "tol": 1e-6}
@@ -178,6 +202,7 @@ def test_a_parameter_may_be_changed_and_is_checked(results):
         refit(results, bad)
 
 
+@pytest.mark.slow
 def test_the_sweep_needs_its_data_no_longer(results, tmp_path):
     moved = tmp_path / "elsewhere"
     shutil.copytree(results, moved)
@@ -185,6 +210,7 @@ def test_the_sweep_needs_its_data_no_longer(results, tmp_path):
     assert model.facts["rows"] == N
 
 
+@pytest.mark.slow
 def test_what_the_folder_lacks_is_told(results, tmp_path):
     broken = tmp_path / "broken"
     shutil.copytree(results, broken)
@@ -197,6 +223,7 @@ def test_what_the_folder_lacks_is_told(results, tmp_path):
         source_of(broken, choice.run_ids[0])
 
 
+@pytest.mark.slow
 def test_a_split_that_is_not_there_is_told(results):
     with pytest.raises(
         InputError, match="--split 2: found no such split; expected a number from 0 to 1"
@@ -204,6 +231,7 @@ def test_a_split_that_is_not_there_is_told(results):
         refit(results, choose(results, method="level"), 2)
 
 
+@pytest.mark.slow
 def test_gram_matrices_are_refused_with_a_way_out(tmp_path):
     x = np.random.default_rng(0).normal(size=(20, 3))
     np.savez(tmp_path / "k.npz", grams=np.array([x @ x.T]), y=np.sign(x[:, 0]))
@@ -242,3 +270,134 @@ def test_every_method_is_predicted_as_in_the_sweep(tmp_path):
     # of ill-conditioned problems magnify this to 1e-5; tol is 0.01.
     assert np.median(differences) <= 1e-10
     assert max(differences) <= 1e-4
+
+
+N_C = 90
+SWEEP = """
+name = "small"
+tol = 1e-9
+[[datasets]]
+name = "mine"
+file = "mine.csv"
+label = "{label}"
+id = "row"
+ignore = ["note"]
+[preprocessing]
+scale = "zscore"
+[splits]
+train_fraction = 0.8
+{splits}
+[selection]
+folds = 0
+metric = "{metric}"
+[[banks]]
+normalisation = "none"
+[[banks.kernels]]
+function = "gaussian"
+widths = [1.5]
+features = ["all"]
+[[methods]]
+name = "uniform"
+C = [2.0]
+"""
+
+
+def rows_c() -> pd.DataFrame:
+    """Return rows of two or of three classes, in groups."""
+    draw = np.random.default_rng(3)
+    x = draw.normal(size=(N_C, 3))
+    value = x[:, 0] * x[:, 1] + 0.3 * draw.normal(size=N_C)
+    return pd.DataFrame(
+        {
+            "row": [f"r{i}" for i in range(N_C)], "a": x[:, 0], "b": 5.0 * x[:, 1], "c": x[:, 2],
+            "patient": draw.permutation(N_C) // 3, "note": "x",
+            "two": np.where(value > 0.4, "yes", "no"),
+            "three": np.digitize(value, [-0.3, 0.4]),
+        }
+    )  # fmt: skip
+
+
+def fitted(
+    folder: Path, label: str = "two", metric: str = "error", splits: str = ""
+) -> tuple[Path, Prepared]:
+    """Run a sweep of one setting; return its folder, and the data and run of its fit."""
+    others = [name for name in ("two", "three", "patient") if name != label and name not in splits]
+    rows_c().drop(columns=others).to_csv(folder / "mine.csv", index=False)
+    file = folder / "small.toml"
+    file.write_text(SWEEP.format(label=label, metric=metric, splits=splits))
+    run_sweep(load_sweep(file), origin=file, output=folder / "results")
+    return folder / "results", prepared_fit(folder / "results", choose(folder / "results"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["two", "three"])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_probabilities_are_those_of_scikit_learn_on_the_same_folds(label, method, tmp_path):
+    results, prepared = fitted(tmp_path, label)
+    plain = refit(results, choose(results))
+    model = calibrated(plain, prepared, method)
+    model.save(tmp_path / "a.model")
+    model = mkldist.load_model(tmp_path / "a.model")
+    held_out, values, folds = held_out_values(prepared)
+    assert sorted(held_out.tolist()) == list(range(N_C))
+    parts = [(held_out[folds != f], held_out[folds == f]) for f in range(5)]
+    new, y = rows_c()[["a", "b", "c"]], rows_c()[label].to_numpy()
+    x = new.to_numpy()
+    machine = make_pipeline(StandardScaler(), SVC(C=2.0, gamma=1 / (2 * 1.5**2), tol=1e-9))
+    each = []
+    for c, name in enumerate(model.labels.classes.tolist()):  # each against the rest
+        for train, test in parts if label == "three" or c else ():
+            expected = clone(machine).fit(x[train], y[train] == name).decision_function(x[test])
+            own = values[np.isin(held_out, test), c if label == "three" else 0]
+            np.testing.assert_allclose(own, expected, atol=1e-5)
+        other = CalibratedClassifierCV(machine, method=method, ensemble=False, cv=parts)
+        each.append(other.fit(x, y == name).predict_proba(x)[:, 1])
+    expected = np.stack(each, axis=1)
+    expected /= expected.sum(axis=1, keepdims=True)
+    found = model.predict_proba(new)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    classes = np.asarray(model.labels.classes)
+    np.testing.assert_array_equal(model.predict(new), classes[found.argmax(axis=1)])
+    np.testing.assert_array_equal(model.decision_function(new), plain.decision_function(new))
+    figures = model.facts["calibration"]
+    assert figures["folds"] == 5
+    assert 0 < figures["brier"] < figures["brier_of_shares"]
+
+
+@pytest.mark.slow
+def test_the_threshold_is_that_of_the_metric_of_the_sweep(tmp_path):
+    results, prepared = fitted(tmp_path, metric="balanced_error")
+    model = calibrated(refit(results, choose(results)), prepared, "sigmoid")
+    held_out, values, _ = held_out_values(prepared)
+    y = rows_c()["two"].to_numpy()[held_out] == "yes"
+    threshold = model.calibration.threshold
+    figures = model.facts["calibration"]
+    assert figures["metric"] == "balanced_error"
+    at_0 = 1 - balanced_accuracy_score(y, values[:, 0] >= 0)
+    assert figures["at_0"] == pytest.approx(at_0)
+    assert threshold != 0.0
+    assert 1 - balanced_accuracy_score(y, values[:, 0] >= threshold) < at_0
+    assert figures["calibrated"] < at_0
+    new = rows_c()[["a", "b", "c"]]
+    expected = np.where(model.decision_function(new) >= threshold, "yes", "no")
+    np.testing.assert_array_equal(model.predict(new), expected)
+
+
+def test_groups_stay_together_and_a_split_has_its_own_rows(tmp_path):
+    results, prepared = fitted(tmp_path, splits='groups = "patient"')
+    held_out, _, folds = held_out_values(prepared)
+    patients = rows_c()["patient"].to_numpy()[held_out]
+    assert max(len(set(folds[patients == one])) for one in set(patients)) == 1
+    assert len(set(folds)) == 5
+    of_split, _, _ = held_out_values(prepared, 0)
+    np.testing.assert_array_equal(np.sort(of_split), np.sort(prepared[0].splits[0].train))
+    assert refit(results, choose(results), 0).facts["rows"] == len(of_split)
+
+
+@pytest.mark.slow
+def test_real_values_have_no_probabilities(tmp_path):
+    methods = entry("primalmkl", loss='"squared"', C=10.0)
+    results = swept(tmp_path, methods, "value", dataset='task = "regression"')
+    choice = choose(results)
+    with pytest.raises(InputError, match="--calibrate: found real values"):
+        calibrated(refit(results, choice), prepared_fit(results, choice), "sigmoid")
