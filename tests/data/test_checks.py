@@ -21,10 +21,8 @@ from mkldist.data.checks import (
     check_sparse,
     moved_up,
     row_blocks,
-    rows_at_once,
 )
-from mkldist.data.dataset import Dataset, Split
-from mkldist.data.snapshot import load_snapshot, save_snapshot
+from mkldist.data.dataset import Dataset
 from mkldist.data.validate import summary_lines
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from tests.data.mistakes import mistake
@@ -77,14 +75,6 @@ def test_blocks_cover_all_rows_once_and_fit(n_rows: int, row_bytes: int) -> None
     assert [row for block in blocks for row in range(block.start, block.stop)] == [*range(n_rows)]
     limit = max(checks.BLOCK_BYTES, row_bytes)
     assert all((block.stop - block.start) * row_bytes <= limit for block in blocks)
-
-
-def test_a_row_of_many_bytes_is_a_block() -> None:
-    assert rows_at_once(2**40) == 1
-
-
-def ascending(places: set[int]) -> np.ndarray:
-    return np.array(sorted(places), dtype=np.intp)
 
 
 @pytest.mark.slow
@@ -158,15 +148,6 @@ def test_a_matrix_that_memory_could_not_hold_is_read_sparse(
     assert found.feature_names == ("f0", "f1999999999")
 
 
-@pytest.mark.parametrize("mmap", [False, True])
-def test_a_snapshot_keeps_it(folder: Path, mmap: bool) -> None:
-    dataset, split = load(folder), Split(np.array([0, 1]), np.array([2, 3]))
-    save_snapshot(folder / "s", dataset, [split])
-    found, _ = load_snapshot(folder / "s", mmap=mmap)
-    assert found.fingerprint == dataset.fingerprint
-    assert_array_equal(found.sparse.toarray(), dataset.sparse.toarray())
-
-
 def test_dense_files_are_not_sparse(folder: Path) -> None:
     (folder / "t.csv").write_text("a,label\n1,-1\n2,1\n")
     np.savez(folder / "dense.npz", x=X, y=[1, -1, 1, -1])
@@ -180,9 +161,3 @@ def test_values_that_are_not_finite_are_counted() -> None:
     said = "t: found 2 values missing or infinite, the first in row 2 (from 0)"
     with mistake(said, "absent entries of sparse features"):
         check_sparse(csr_array([[3, 1], [0, 0], [1, np.nan], [0, np.inf]]), "t")
-
-
-def test_constant_features_alone_are_refused(folder: Path) -> None:
-    (folder / "t.svm").write_text("+1 1:1\n-1 1:1\n")
-    with mistake("1 feature, constant"):
-        load(folder)

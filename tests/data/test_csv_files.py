@@ -51,14 +51,6 @@ def test_equal_tables_however_they_are_written(tmp_path: Path, text: str | bytes
     assert [name.strip('"') for name in raw.feature_names] == ["a", "b"]
 
 
-@pytest.mark.parametrize("label", ["a", 0, -3])
-def test_the_label_may_stand_in_any_column(tmp_path: Path, label: str | int) -> None:
-    raw = read(tmp_path, "a,b,c\n1,2,3\n4,5,6\n", label)
-    assert raw.feature_names == ("b", "c")
-    np.testing.assert_array_equal(raw.x, [[2, 3], [5, 6]])
-    assert raw.labels.tolist() == ["1", "4"]
-
-
 def test_missing_values_become_nan(tmp_path: Path) -> None:
     raw = read(tmp_path, "a,b,c,d,label\n,?,NA, nan ,1\n1,2,3,None,0\n")
     np.testing.assert_array_equal(raw.x, [[np.nan] * 4, [1, 2, 3, np.nan]])
@@ -121,15 +113,6 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     np.testing.assert_array_equal(only.x, raw.x[:, 2:])
 
 
-def test_columns_that_divide_the_rows_are_no_features(tmp_path: Path) -> None:
-    text = "a,patient,label\n1,p2,x\n2,p1,y\n3,p2,x\n"
-    raw = read(tmp_path, text, of_splits=("patient",))
-    assert raw.feature_names == ("a",)
-    assert raw.of_splits["patient"].tolist() == ["p2", "p1", "p2"]
-    with mistake("splits: found no column 'patiant'", "Did you mean 'patient'?"):
-        read(tmp_path, text, of_splits=("patiant",))
-
-
 def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
     text = "sex,a,day,label\nm,1,2021-03-01,x\nf,?,2021-03-02,y\nf,one,2021-03-03,y\n1,2\n"
     with mistake(
@@ -137,11 +120,6 @@ def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
         "'one' in line 4", "1 row of another length", "2 fields in line 5",
     ):  # fmt: skip
         read(tmp_path, text)
-
-
-def test_a_decimal_comma_gets_its_own_hint(tmp_path: Path) -> None:
-    with mistake("'1,5'", "decimals with a point"):
-        read(tmp_path, "a;b;label\n1,5;2;x\n")
 
 
 def test_files_that_hold_no_table(tmp_path: Path) -> None:

@@ -26,20 +26,9 @@ THREE = Dataset("t", X, np.array([2.0, 0.0, 1.0]), ("a", "b", "c"), ("a", "b"))
 REAL = Dataset("t", X, np.array([2.0, 0.0, 1.0]), None, ("a", "b"))
 
 
-def test_class_numbers_are_positions_in_the_classes() -> None:
-    assert TWO.class_numbers.tolist() == [1, 0, 1]
-    assert THREE.class_numbers.tolist() == [2, 0, 1]
-
-
 def test_more_than_two_classes_are_multiclass() -> None:
     assert (TWO.multiclass, THREE.multiclass, REAL.multiclass) == ((), ("a", "b", "c"), ())
     assert (TWO.task, REAL.task) == ("classification", "regression")
-
-
-def test_sizes_with_and_without_features() -> None:
-    assert (TWO.n_points, TWO.n_features) == (3, 2)
-    grams = dataclasses.replace(TWO, x=None, grams=np.eye(3)[None])
-    assert (grams.n_points, grams.n_features) == (3, 0)
 
 
 def test_the_fingerprint_depends_on_content_and_task_but_not_on_names() -> None:
@@ -195,17 +184,6 @@ def test_texts_are_part_of_the_content(folder: Path) -> None:
     assert other is not None
     assert one.arrays[0].tobytes() == other.arrays[0].tobytes()
     assert one.arrays[1].tolist() != other.arrays[1].tolist()
-
-
-def test_a_snapshot_holds_them(folder: Path) -> None:
-    dataset = load(folder, RNA)
-    save_snapshot(folder / "s", dataset, ())
-    found, _ = load_snapshot(folder / "s", mmap=True)
-    assert found.fingerprint == dataset.fingerprint
-    assert found.texts is not None
-    assert dataset.texts is not None
-    assert found.texts.values.tolist() == dataset.texts.values.tolist()
-    assert (found.texts.names, found.texts.views) == (dataset.texts.names, dataset.texts.views)
 
 
 @pytest.mark.parametrize(

@@ -238,15 +238,6 @@ def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
     assert given.feature_names == of_file.feature_names
 
 
-def test_views_of_a_frame_are_those_of_the_entry(tmp_path):
-    given, entry, _ = ENTRIES["views"]
-    found = loaded(input_data(given, "data set 'mine'"), entry, SplitsSpec(), tmp_path)
-    assert {name: view.columns for name, view in found.views.items()} == {"self": (0,)}
-    assert found.texts is not None
-    assert found.texts.absent.ravel().tolist() == [False, False, True, False] * 3
-    assert found.texts.groups == {"self": (0,)}
-
-
 def test_the_id_tells_contents_apart():
     same = input_data((GIVEN_FILES_X, GIVEN_FILES_Y), "data").id
     assert input_data((GIVEN_FILES_X.copy(), GIVEN_FILES_Y.tolist()), "data").id == same
@@ -299,9 +290,3 @@ def test_names_of_features_are_as_many_as_features_and_distinct(names):
     given = input_data({"x": GIVEN_FILES_X, "y": GIVEN_FILES_Y, "feature_names": names}, "data")
     with pytest.raises(DataError, match=r"array 'feature_names': found \d names, .* 3 distinct"):
         given.raw_data(ColumnChoice(), "data")
-
-
-def test_labels_are_given_once():
-    given = input_data((FRAME[["age"]], GIVEN_FILES_Y), "data")
-    with pytest.raises(DataError, match="label = 'age' beside given labels"):
-        given.raw_data(ColumnChoice(label="age"), "data")

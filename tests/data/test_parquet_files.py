@@ -36,14 +36,6 @@ def read(folder: Path, frame: pd.DataFrame, label: str | int | None = None) -> R
     return read_file(folder / "t.parquet", ColumnChoice(label), "data set 't'")
 
 
-def test_columns_of_all_kinds(tmp_path: Path) -> None:
-    nan = np.nan
-    found = read(tmp_path, FRAME)
-    np.testing.assert_array_equal(found.x, [[1, 0.5, 1, 1], [2, nan, 0, nan], [3, -1, 1, 3]])
-    assert found.labels.tolist() == ["x", "y", ""]
-    assert found.feature_names == ("a", "b", "c", "d")
-
-
 def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     frame = FRAME.assign(sex=["m", None, "m"], day=pd.date_range("2021-03-01", periods=3))
     frame["size"] = [2.0, None, 2.0]
@@ -59,15 +51,6 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
 
 def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
     assert read(tmp_path, FRAME.iloc[[2, 0]]).feature_names == ("a", "b", "c", "d")
-
-
-def test_label_columns_and_rows(tmp_path: Path) -> None:
-    with mistake("no column 'lable'", "'label'"):
-        read(tmp_path, FRAME, "lable")
-    with mistake("no rows"):
-        read(tmp_path, FRAME.iloc[:0])
-    with mistake("1 column"):
-        read(tmp_path, FRAME[["label"]])
 
 
 def test_pandas_own_facts_of_a_table_are_not_read(tmp_path: Path) -> None:

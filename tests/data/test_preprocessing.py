@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.impute import SimpleImputer
@@ -98,20 +95,6 @@ def test_features_constant_in_training_are_only_shifted(scale: str, value: float
     assert result[0, 1] == pytest.approx(2)
 
 
-def test_none_passes_features_on() -> None:
-    assert scaled(spec(scale="none"), X, SPLIT) is X
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(arrays(np.float64, (8, 2), elements=st.floats(-1e6, 1e6).map(lambda v: round(v, 3))))
-def test_every_finite_table_stays_finite(x: np.ndarray) -> None:
-    split = Split(np.arange(5), np.arange(5, 8))
-    for scale in ORACLES:
-        for fit in ("train", "all"):
-            assert np.isfinite(scaled(spec(scale=scale, fit=fit), x, split)[split.train]).all()
-
-
 def test_values_beyond_the_range_of_numbers() -> None:
     x = X.copy()
     x[4, 2] = 1e300
@@ -195,12 +178,3 @@ def test_a_large_mean_costs_no_digits_of_the_deviation(block: int, monkeypatch) 
     small = np.random.default_rng(0).normal(size=(2000, 1))
     found = feature_scale(spec(fit="all"), small + 1e9)
     assert found.spread[0] == pytest.approx(small.std(), rel=1e-7)
-
-
-@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
-def test_missing_values_are_filled_as_scikit_learn_does(impute: Any) -> None:
-    x = np.random.default_rng(0).integers(0, 3, (20, 3)).astype(float)
-    x[4:, :2][x[4:, :2] == 1] = np.nan
-    dataset = Dataset("t", x, np.ones(20), None, impute=impute)
-    expected = SimpleImputer(strategy=impute).fit(x[SPLIT.train]).transform(x)
-    np.testing.assert_array_equal(filled(spec(), dataset, SPLIT), expected)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from sklearn.model_selection import (
@@ -102,35 +102,6 @@ def test_holdouts_partition_the_points_or_say_why_not(
     assert [s.fingerprint for s in splits] == [s.fingerprint for s in made(data, seed, **spec)]
 
 
-@pytest.mark.slow
-@settings(deadline=None)
-@given(SIZES, SIZES, st.integers(0, 2**40), st.integers(2, 8), st.booleans(), st.integers(1, 3))
-def test_folds_cover_every_point_once(
-    negative: int, positive: int, seed: int, folds: int, stratified: bool, repeats: int
-) -> None:
-    data = dataset(negative, positive)
-    assume(folds <= min(negative, positive))
-    spec = {"kind": "kfold", "folds": folds, "repeats": repeats, "stratified": stratified}
-    splits, refusal = made_or_refused(data, seed, **spec)
-    if refusal is not None:
-        # Only folds drawn without regard to classes may leave one out.
-        assert not stratified
-        assert "no point of class" in refusal.found
-        return
-    assert len(splits) == folds * repeats
-    for repetition in range(repeats):
-        group = splits[repetition * folds : (repetition + 1) * folds]
-        together = np.sort(np.concatenate([split.test for split in group]))
-        np.testing.assert_array_equal(together, np.arange(data.n_points))
-        sizes = [len(split.test) for split in group]
-        assert max(sizes) - min(sizes) <= (2 if stratified else 1)
-        if stratified:
-            positives = [np.count_nonzero(data.y[split.test] > 0) for split in group]
-            assert max(positives) - min(positives) <= 1
-    for split in splits:
-        check_partition(split, data)
-
-
 def check_partition(split: Split, data: Dataset) -> None:
     assert split.train.dtype == split.test.dtype == np.intp
     both = np.sort(np.concatenate([split.train, split.test]))
@@ -169,11 +140,6 @@ def test_predefined_partitions_are_taken_as_they_are() -> None:
     assert [s.test.tolist() for s in made(data, kind="predefined", first=2)] == [[1], [0, 2]]
     with mistake("first", "4", "at most 3"):
         made(data, kind="predefined", first=4)
-
-
-def test_data_without_partitions() -> None:
-    with mistake("data set 't'", "no predefined partitions", "train and test", "kfold"):
-        made(dataset(3, 3), kind="predefined")
 
 
 def test_a_split_that_leaves_a_class_out_is_named() -> None:

@@ -88,11 +88,6 @@ def test_every_column_has_one_role() -> None:
     assert (choice.categorical, choice.of_splits) == (("sex",), ("site",))
 
 
-def test_a_label_that_is_ignored_is_not_chosen_by_its_name() -> None:
-    found = feature_columns(["a", "class", "y"], ColumnChoice(ignore=("class",)), "t")
-    assert found == ("y", ("a",))
-
-
 @pytest.mark.parametrize(("choice", "words"), [
     (ColumnChoice(ignore=("aa",)), ("ignore: found no column 'aa'", "Did you mean 'a'?")),
     (ColumnChoice(categorical=("zzz",)), ("categorical: found no column 'zzz'", "a, b, label")),
@@ -225,16 +220,6 @@ def problems() -> TableProblems:
     return TableProblems("t.csv", 5)
 
 
-def test_a_table_without_mistakes_passes(problems: TableProblems) -> None:
-    problems.check(10)
-
-
-def test_one_mistake_is_named_by_its_line(problems: TableProblems) -> None:
-    problems.no_number("age", "line 7", " old ")
-    with mistake("t.csv, line 7, column 'age': found text 'old'", "Correct or empty", '["age"]'):
-        problems.check(10)
-
-
 def test_all_mistakes_are_in_one_message(problems: TableProblems) -> None:
     for line in range(2, 12):
         problems.no_number("sex", f"line {line}", "male")
@@ -254,13 +239,6 @@ def test_all_mistakes_are_in_one_message(problems: TableProblems) -> None:
         "Write decimals with a point",
     ):
         problems.check(10)
-
-
-def test_many_columns_are_not_all_named(problems: TableProblems) -> None:
-    for number in range(20):
-        problems.no_number(f"f{number}", "line 2", "x")
-    with mistake("'f7'", "… 12 more"):
-        problems.check(1)
 
 
 @pytest.mark.parametrize("text", ["2021-03-01", "1.3.2021", "03/01/21", "2021-03-01 12:30"])

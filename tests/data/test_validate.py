@@ -75,10 +75,6 @@ def test_what_was_done_is_accounted_for() -> None:
     assert summary.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
 
 
-def test_a_feature_whose_known_values_are_equal_is_constant() -> None:
-    assert made(np.array([[1.0, 5, 3], [2, np.nan, 2], [4, 5, 1], [8, 5, 1]])).n_features == 2
-
-
 def test_missing_and_infinite_values_are_refused() -> None:
     with mistake("'size' (1)", "of 3 rows", "impute"):
         made(impute=None)
@@ -174,14 +170,6 @@ def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
     )
     np.testing.assert_array_equal(one.y, other.y)
     assert one.fingerprint != other.fingerprint
-
-
-def test_gram_matrices_of_values() -> None:
-    grams = np.stack([np.eye(3), 2 * np.eye(3)])
-    raw = RawData(np.array([1.0, 2.0, 4.0]), None, grams=grams)
-    found = validate(DatasetSpec(name="t", task="regression"), raw, "t")
-    assert found.task == "regression"
-    assert found.grams is grams
 
 
 def test_some_points_of_each_class() -> None:
@@ -321,14 +309,6 @@ def test_each_class_has_its_count_of_distinct_rows() -> None:
 def test_the_seed_decides() -> None:
     np.testing.assert_array_equal(drawn(7, 4), drawn(7, 4))
     assert drawn(7, 4).tolist() != drawn(7, 5).tolist()
-
-
-def test_every_point_is_drawn_about_equally_often() -> None:
-    times = np.zeros(len(Y))
-    for seed in range(400):
-        times[drawn(10, seed)] += 1
-    expected = 400 * 10 / np.array([30, 60, 30])[Y.astype(int)]
-    assert (np.abs(times - expected) < 5 * np.sqrt(expected)).all()
 
 
 def test_a_class_of_fewer_points() -> None:

@@ -174,11 +174,6 @@ def test_features_that_do_not_fit_are_refused_before_they_are_read(tmp_path, mon
         arrays.features("x")
 
 
-def test_only_tables_choose_columns(tmp_path):
-    with mistake("categorical, but no table of columns"):
-        read(group(tmp_path, x=X, y=Y), ColumnChoice(categorical=("a",)))
-
-
 @pytest.mark.parametrize("place", ["compressor", "filters"])
 def test_pickled_arrays_are_refused_and_execute_nothing(tmp_path, monkeypatch, place):
     monkeypatch.setattr("numcodecs.pickles.ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)

@@ -1,9 +1,13 @@
-"""Plans of made-up data sets, banks and methods, for the tests of planning."""
+"""Made-up data sets, sweeps and plans for the tests of planning."""
 
 from __future__ import annotations
 
+import tomllib
 from typing import Any
 
+import numpy as np
+
+from mkldist.data.dataset import Dataset, Split
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import BankFacts, DatasetFacts, Plan
 from mkldist.planning.planner import make_plan
@@ -58,3 +62,31 @@ def plan_of(
 def ids(plan: Plan) -> set[str]:
     """Return the ids of a plan's runs."""
     return {run.id for run in plan.runs}
+
+
+SWEEP = """
+name = "s"
+datasets = [{name = "a"}, {name = "b"}]
+[[banks]]
+family = "xu2008"
+"""
+
+
+def sweep(words: str) -> SweepSpec:
+    """Return a sweep of two data sets and one bank, with further words at its end."""
+    return SweepSpec.model_validate(tomllib.loads(SWEEP + words))
+
+
+def labelled(y: list[float], **words: Any) -> Dataset:
+    """Return a data set "a" of two features and classes "no" and "yes"; `words` replace these."""
+    labels = np.array(y, dtype=np.float64)
+    x = np.random.default_rng(0).normal(size=(len(labels), 2))
+    return Dataset(**{"name": "a", "x": x, "y": labels, "classes": ("no", "yes")} | words)
+
+
+def split(n_train: int, n_unlabelled: int = 0, n_test: int = 1) -> Split:
+    """Return a split of as many rows, training rows first."""
+    rows = np.arange(n_train + n_unlabelled + n_test)
+    ends = n_train, n_train + n_unlabelled
+    train, unlabelled, test = np.split(rows, ends)
+    return Split(train, test, unlabelled)

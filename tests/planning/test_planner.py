@@ -82,43 +82,6 @@ def test_ids_are_those_of_stored_results():
     assert [run.id for run in plan.runs] == ["289337ada4f20a421456"]
 
 
-def test_ids_of_graphs_classes_selections_and_scaled_targets_are_those_of_stored_results():
-    facts = replace(
-        dataset("a", 60, 1),
-        graph=GraphTable(neighbours=3),
-        n_problems=3,
-        inner_folds=(2,),
-        target="zscore",
-    )
-    grids = {
-        "level": grid("level", C=[1, 10]),
-        "lapsvm": grid("lapsvm", gamma_a=0.5),
-        "shared": grid("level", C=2.0),
-    }
-    plan = plan_of(
-        {"a": facts},
-        grids,
-        selection={"folds": 2},
-        seed=3,
-        execution="path",
-        banks=[{"family": "xu2008", "normalisation": ["cosine", "trace"]}],
-        methods=[
-            {"name": "level"},
-            {"name": "lapsvm"},
-            {"name": "level", "label": "shared", "kernel_weights": "shared"},
-        ],
-    )
-    assert plan.id == "48fa02820b5846303d3a"
-    assert [bank.id for bank in plan.banks] == ["895bd3581eabd90ace94"]
-    assert [batch.id for batch in plan.batches] == ["bc0b2eeaa8e9fd10fcee"]
-    assert [(run.key, run.id) for run in plan.runs] == [
-        ("level", "f82650db563c53221395"),
-        ("level", "4f9b5b4867c40b87fd4f"),
-        ("lapsvm", "e18b224379e0bee2c063"),
-        ("shared", "ec3515edb70761b14915"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("change", "new_runs", "new_banks"),
     [
@@ -232,13 +195,6 @@ def test_a_run_at_another_point_differs_in_its_settings_alone():
     point = Proposal({"C": 2.0}, {"trial": 1}, "before", is_followed=True)
     expected = {"params": {"C": 2.0}, "at": {"trial": 1}, "after": "before", "is_followed": True}
     assert run.at_other_point("other", point) == replace(run, id="other", **expected)
-
-
-def test_banks_that_are_computed_in_every_pass_take_no_disk():
-    banks = [{"family": "xu2008", "backend": "recompute"}]
-    plan = plan_of(DATA, {"level": grid("level")}, banks=banks)
-    assert not plan.banks[0].stored
-    assert plan.banks[0].n_bytes > plan.bank_bytes == 0
 
 
 def spec_of(n_datasets=1, fit="train", **more):
@@ -388,13 +344,6 @@ def test_factors_in_single_precision_take_half():
     assert 2 * single.n_bytes == double.n_bytes == 7 * 100 * 500 * 8
     assert single.stored_bytes == 7 * (100 * 501 * 4 + 4 * 4 + 4)
     assert single.id != double.id
-
-
-def test_factors_are_stored_in_double_precision_however_large():
-    spec = spec_of(banks=[{"family": "xu2008", "backend": "factors"}])
-    [bank, *_] = planned(spec, n_points=10**6).banks
-    assert bank.n_bytes == 7 * 100 * 500_000 * 8
-    assert (bank.dtype, bank.stored_bytes) == ("float64", 7 * (100 * 500_001 * 8 + 4 * 8 + 4))
 
 
 @pytest.mark.slow

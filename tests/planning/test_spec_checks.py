@@ -28,7 +28,7 @@ from mkldist.planning.spec_checks import (
 )
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.model import SearchSpec
-from tests.planning.words import dataset, sweep
+from tests.planning.plans import labelled, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
 LEVEL = '[[methods]]\nname = "level"\n'
@@ -80,8 +80,8 @@ def test_only_some_methods_share_kernel_weights():
 
 
 def test_shared_weights_need_a_data_set_of_more_than_two_classes():
-    two = dataset([-1, 1])
-    three = dataset([0, 1, 2], classes=("x", "y", "z"))
+    two = labelled([-1, 1])
+    three = labelled([0, 1, 2], classes=("x", "y", "z"))
     check_sharing_has_use(sweep(LEVEL).methods, [two])
     check_sharing_has_use(sweep(LEVEL + SHARED).methods, [two, three])
     with pytest.raises(
@@ -108,16 +108,10 @@ def test_shared_weights_need_a_data_set_of_more_than_two_classes():
 )  # fmt: skip
 def test_real_values_are_for_losses_of_regression(words, said):
     grids = resolve_methods(sweep(words))["a"]
-    check_labels(grids, dataset([-1, 1]))
+    check_labels(grids, labelled([-1, 1]))
     with pytest.raises(SpecError) as caught:
-        check_labels(grids, dataset([0.5, 2.5], classes=None))
+        check_labels(grids, labelled([0.5, 2.5], classes=None))
     assert str(caught.value).startswith(said)
-
-
-def test_losses_of_regression_learn_classes_and_values():
-    grids = resolve_methods(sweep('[[methods]]\nname = "spicymkl"\nloss = "squared"\n'))["a"]
-    for given in (dataset([-1, 1]), dataset([0.5, 2.5], classes=None)):
-        check_labels(grids, given)
 
 
 TWO_BANKS = '[[banks]]\nfamily = "do2009"\nn_kernels = [5, 9]\n'
@@ -157,11 +151,6 @@ def test_a_table_replaces_single_parameters_on_one_data_set():
     assert grids["a"]["level"].dims == {"C": [1.0, 10.0]}
     assert grids["b"]["level"].dims["C"] == pytest.approx([1, 10, 100])
     assert {point.near for on in grids.values() for point in on["level"].points} == {0.9}
-
-
-def test_data_sets_without_tables_share_a_grid():
-    grids = resolve_methods(sweep(TWO_C))
-    assert grids["a"]["level"] is grids["b"]["level"]
 
 
 def test_a_parameter_may_vary_on_one_data_set_alone():
@@ -223,15 +212,6 @@ def test_adaptive_search_without_optuna_says_what_to_install(monkeypatch):
     words = '[search]\nkind = "adaptive"\ntrials = 5\n[selection]\n' + DRAWN
     with pytest.raises(SpecError, match=r"optuna.*pip install 'mkldist\[search\]'"):
         check_search(sweep(words))
-
-
-def test_grids_and_searches_stand_side_by_side():
-    words = sweep(RANDOM + "[selection]\n" + DRAWN + '[[methods]]\nname = "uniform"\nC = [1, 10]\n')
-    check_search(words)
-    grids = resolve_methods(words)["a"]
-    assert grids["uniform"].dims == {"C": [1.0, 10.0]}
-    assert grids["uniform"].space is None
-    assert grids["level"].dims == {"trial": [0, 1, 2, 3, 4]}
 
 
 def test_tolerances_fall_to_that_of_the_method():
@@ -329,8 +309,8 @@ def test_what_cannot_be_is_refused(words, said):
 
 def test_classes_against_the_rest_are_refused():
     grids = resolve_methods(sweep(HINGE + TAKES))["a"]
-    check_two_classes(grids, dataset([-1, 1]))
-    three = dataset([0, 1, 2], classes=("u", "v", "w"))
+    check_two_classes(grids, labelled([-1, 1]))
+    three = labelled([0, 1, 2], classes=("u", "v", "w"))
     with pytest.raises(SpecError) as caught:
         check_two_classes(grids, three)
     assert str(caught.value).startswith(

@@ -279,13 +279,6 @@ def test_sweeps_of_papers_have_names_like_the_others(folders):
     assert sweep_file(Path("table")) == clone / "papers" / "table.toml"
 
 
-def test_an_installation_has_its_own(folders):
-    installed, _ = folders
-    installed.mkdir()
-    (installed / "three.toml").write_text("")
-    assert shipped_sweeps() == {"three": installed / "three.toml"}
-
-
 def test_without_a_folder_there_are_none(monkeypatch, tmp_path):
     monkeypatch.setattr(loading, "FOLDERS", (tmp_path / "nowhere",))
     assert shipped_sweeps() == {}
@@ -296,9 +289,4 @@ def test_without_a_folder_there_are_none(monkeypatch, tmp_path):
 def test_a_name_stands_for_the_file_unless_the_user_has_one(folders, given):
     assert sweep_file(Path(given)) == folders[1] / "one.toml"
     Path(given).write_text("")
-    assert sweep_file(Path(given)) == Path(given)
-
-
-@pytest.mark.parametrize("given", ["three", "elsewhere/one.toml"])
-def test_other_names_and_paths_stay_as_they_are(folders, given):
     assert sweep_file(Path(given)) == Path(given)

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.results.schema import SEARCH_DIMS
 from mkldist.spec import checks
 from mkldist.spec.checks import check_fits, check_flags, given_path
 from mkldist.spec.datasets import ViewSpec
-from mkldist.spec.model import TRIAL, SearchSpec, is_distribution, is_from_method
-from mkldist.spec.toml_texts import TooLongError, parsed_toml, spelled, toml_text
+from mkldist.spec.toml_texts import spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
 PLAIN = st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | WORDS
@@ -34,10 +32,6 @@ NESTED = st.recursive(
 def test_toml_reads_what_is_spelled(value):
     text = spelled(value)
     assert len(text) == 60 or tomllib.loads(f"value = {text}")["value"] == value
-
-
-def test_tuples_are_lists():
-    assert spelled((1, "a")) == '[1, "a"]'
 
 
 @pytest.mark.parametrize(("length", "ending"), [(58, 'a"'), (59, "a...")])
@@ -58,24 +52,6 @@ def test_toml_reads_a_document_that_is_written(document):
 
 def test_a_number_of_more_digits_than_python_writes_is_told_by_its_bits():
     assert spelled([1 << 20_000]) == "[a whole number of 20001 bits]"
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("a." * 50_000 + "a = 1", "a key of over 100 parts"),
-        ("a = " + "[" * 4000, "lists or tables in each other too deep to read"),
-        ("a = " + "1" * 5000, "a whole number of more than 4000 digits"),
-    ],
-)
-def test_texts_beyond_all_use_are_refused(text, found):
-    with pytest.raises(TooLongError, match=found):
-        parsed_toml(text)
-
-
-def test_other_mistakes_stay_those_of_toml():
-    with pytest.raises(tomllib.TOMLDecodeError):
-        parsed_toml("a = ")
 
 
 def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):
@@ -170,33 +146,6 @@ def test_an_address_is_text(tmp_path, monkeypatch):
     with pytest.raises(SpecError, match=r"^scheduler: found 5; expected an address"):
         mkldist.sweep(SPEC, scheduler=5)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("value", "meant"),
-    [({"low": 1}, True), ({"start": 1, "stop": 2, "num": 2}, False), ([1, 2], False), (1, False)],
-)
-def test_a_table_with_a_bound_is_meant_as_a_distribution(value, meant):
-    assert is_distribution(value) == meant
-
-
-def test_rungs_lie_along_a_dimension_of_their_own():
-    assert SearchSpec(kind="random", trials=3).rung_dim is None
-    assert SearchSpec(kind="halving", trials=3).rung_dim == "tol"
-    sizes = SearchSpec(kind="halving", trials=3, resource="training-size")
-    assert sizes.rung_dim == "training_fraction"
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [({"from": "a"}, True), ({"from": 1, "low": 2}, True), ({"start": 1}, False), ("from", False)],
-)
-def test_a_table_with_from_is_meant_to_name_a_method(value, expected):
-    assert is_from_method(value) is expected
-
-
-def test_the_results_know_the_dimension_by_its_name():
-    assert [variable.dims for variable in SEARCH_DIMS if variable.name == TRIAL] == [(TRIAL,)]
 
 
 def test_a_list_of_numbers_of_neighbours_stands_for_a_graph_each() -> None:
