@@ -41,25 +41,7 @@ def study(
     settings: Sequence[float] = SETTINGS,
     execution: str = "isolated",
 ) -> xr.DataTree:
-    """Return the results of a study on the data set ``ring`` and the bank ``gaussians``.
-
-    Parameters
-    ----------
-    n_kernels, n_train : sequence of int
-        The sizes.
-    noise : float
-        Standard deviation of the logarithms of all times, the same for the runs on a split.
-    series : bool
-        False for a tree whose nodes do not name their series.
-    build : bool
-        False for a tree that does not hold the times of builds.
-    n_splits : int
-        Number of splits.
-    settings : sequence of float
-        Values of C.
-    execution : str
-        That of the sweep.
-    """
+    """Return the results of a study on the data set ``ring`` and the bank ``gaussians``."""
     draw = np.random.default_rng(0)
     nodes: dict[str, xr.Dataset] = {}
     for kernels, points, method in product(n_kernels, n_train, LAWS):

@@ -38,7 +38,7 @@ from mkldist.errors import GramError
 from mkldist.kernels.families import kernel_list
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.spec.banks import BankSpec
-from tests.kernels.few_lists import gaussians
+from tests.kernels.made_up import gaussians
 
 POINTS = np.random.default_rng(0).normal(size=(120, 3))
 GRAMS = np.array([rbf_kernel(POINTS, gamma=gamma) for gamma in (0.05, 0.5, 5.0, 50.0)])

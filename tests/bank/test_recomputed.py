@@ -25,8 +25,7 @@ from mkldist.kernels.families import kernel_list
 from mkldist.solvers.svm import solve_svm
 from mkldist.spec.banks import BankSpec
 from tests.bank.bank_suite import BankSuite, random_grams
-from tests.kernels.few_lists import gaussians, listed
-from tests.kernels.made_up import DEVICES, device_there, kernels_of
+from tests.kernels.made_up import DEVICES, device_there, gaussians, kernels_of, listed
 
 
 @pytest.mark.parametrize("threads", [1, 3])

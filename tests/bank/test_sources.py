@@ -10,7 +10,7 @@ from mkldist.bank.bank import TileLayout
 from mkldist.bank.sources import FEW_POINTS, FeatureSource, PlainSource, SelectedSource
 from mkldist.kernels.families import kernel_list
 from mkldist.spec.banks import BankSpec
-from tests.kernel_functions.test_bases import sparse_kernels, sparse_points
+from tests.kernel_functions.test_functions import sparse_kernels, sparse_points
 
 
 @pytest.mark.slow

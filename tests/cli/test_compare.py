@@ -18,8 +18,8 @@ from mkldist.analysis.comparison import PointCounts
 from mkldist.cli.compare import compare_command as command
 from mkldist.cli.compare import legend
 from mkldist.errors import InputError
-from tests.analysis.made_up_pairs import pair as made_up_pair
-from tests.analysis.two_sweeps import made
+from tests.analysis.made_up import made
+from tests.analysis.made_up import pair as made_up_pair
 
 SWEEP = """
 name = "{name}"

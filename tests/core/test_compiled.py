@@ -59,7 +59,7 @@ import mkldist.core.compiled
 from mkldist.core.compiled import CompiledFunction
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.sources import FeatureSource
-from tests.kernels.by_scikit_learn import bank
+from tests.kernels.made_up import bank
 
 warnings.simplefilter("ignore")  # runs stop early
 mkldist.core.compiled.SECONDS_IN_PYTHON = 0.0

@@ -18,9 +18,8 @@ from mkldist.errors import GramError, SpecError
 from mkldist.kernel_functions import custom
 from mkldist.kernel_functions.custom import CustomFunction, CustomKernel
 from mkldist.kernel_functions.custom import function_identity as identity
-from tests.kernel_functions import own_functions
-from tests.kernel_functions.own_functions import Scaled, gauss
-from tests.kernel_functions.points import values
+from tests.kernel_functions import made_up
+from tests.kernel_functions.made_up import Scaled, gauss, values
 
 POINTS = np.random.default_rng(0).normal(size=(70, 2))
 
@@ -206,17 +205,17 @@ def test_code_without_a_file_is_told_by_the_names_that_it_uses():
 
 @pytest.mark.parametrize("value", [2.0, np.ones(3), "one", None, {"a": 1}, {"a", "b"}])
 def test_data_of_the_file_that_are_set_from_outside_count(value, monkeypatch):
-    before, other = identity(own_functions.of_rate), identity(gauss)
-    monkeypatch.setattr(own_functions, "SIGMA", value)
-    assert identity(own_functions.of_rate) == identity(own_functions.of_rate) != before
+    before, other = identity(made_up.of_rate), identity(gauss)
+    monkeypatch.setattr(made_up, "SIGMA", value)
+    assert identity(made_up.of_rate) == identity(made_up.of_rate) != before
     assert identity(gauss) == other  # which does not use them
     monkeypatch.undo()
-    assert identity(own_functions.of_rate) == before
+    assert identity(made_up.of_rate) == before
 
 
 @pytest.mark.slow
 def test_a_set_of_texts_is_the_same_in_every_process():
-    source = "from tests.kernel_functions import own_functions as own; own.SIGMA = set('abcdef');"
+    source = "from tests.kernel_functions import made_up as own; own.SIGMA = set('abcdef');"
     source += "from mkldist.kernel_functions.custom import function_identity as identity;"
     source += "print(identity(own.of_rate))"
     found = {

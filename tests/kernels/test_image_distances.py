@@ -33,7 +33,7 @@ from mkldist.kernels.image_distances import (
     two_sided_distances,
 )
 from tests.data.mistakes import mistake
-from tests.kernels.pictures import MOVES, PLACE, SIDE, deformed, plain, random_images
+from tests.kernels.made_up import MOVES, PLACE, SIDE, deformed, plain, random_images
 
 GENERATORS: dict[str, np.ndarray] = {
     "scale": np.eye(2),

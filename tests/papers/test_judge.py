@@ -40,7 +40,7 @@ from sweeps.papers.judge import (
     verdict_of,
     weight_changes,
 )
-from tests.analysis.two_sweeps import made
+from tests.analysis.made_up import made
 from tests.variants import quick
 
 # Means of level and uniform: heart 0.2 and 0.3, pima 0.3 and 0.1, sonar 0.1 and 0.15.

@@ -29,7 +29,7 @@ from sweeps.papers.judge import (
     read_outcomes,
     write_outcome,
 )
-from tests.analysis.two_sweeps import made
+from tests.analysis.made_up import made
 
 LEVEL = Published("made-up", "heart", "level", "", "test_error", 0.15, 0.1, "Table 1")
 PUBLISHED = [

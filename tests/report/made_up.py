@@ -22,7 +22,7 @@ from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.results.status import FailedRun, SweepStatus
 from mkldist.results.tree import open_results
-from tests.analysis.made_up_pairs import pair
+from tests.analysis.made_up import pair
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 DATASETS = ("heart", "wdbc")

@@ -27,8 +27,8 @@ from mkldist.report.charts import (
 )
 from mkldist.report.facts import COLOURS, looks
 from tests.analysis import test_selection
+from tests.analysis.made_up import learnt, traced
 from tests.analysis.studies import N_KERNELS, study
-from tests.analysis.traced import learnt, traced
 from tests.report.made_up import NAN, explanation, facts_of, share
 
 # Viénot, Brettel & Mollon (1999): what a reader without L or M cones sees, in linear RGB.

@@ -33,7 +33,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
-from tests.analysis.made_up_pairs import pair
+from tests.analysis.made_up import pair
 from tests.report.made_up import N_SPLITS, NAN, NOTHING, around, explanation, parts, share
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 

@@ -25,7 +25,7 @@ from mkldist.solvers.base import Problem
 from mkldist.solvers.exact_certificate import ExactForms
 from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.progress import DualBound, StopReason
-from tests.kernels.few_lists import gaussians
+from tests.kernels.made_up import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
 from tests.methods.test_drawn_problems import HARD_FOR_CONES, conic_optimum, instance

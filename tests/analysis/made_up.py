@@ -1,4 +1,4 @@
-"""Results made up with the errors, fingerprints, bounds and predictions that a test asks for."""
+"""Results made up with the errors, fingerprints, traces and losses that a test asks for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
+from mkldist.analysis.comparison import Difference, PairComparison
 from mkldist.analysis.pairing import Results
+from mkldist.analysis.statistics import Posterior
 from mkldist.results.folder import write_manifest
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
@@ -38,30 +41,7 @@ def made(
     folds: int = 1,
     active: Mapping[tuple[str, str], int] | None = None,
 ) -> Results:
-    """Return results whose errors at C = 1 are given by data set and method; C = 10 is worse.
-
-    Parameters
-    ----------
-    folder : Path
-        Output folder.
-    errors : mapping
-        Errors on the splits, by data set and method; NaN for a run that failed.
-    split_names : sequence of str
-        Fingerprint of each split.
-    data, bank : str
-        Fingerprint of the data and id of the bank.
-    banks : sequence of str
-        Names of the banks.
-    objective, gap : float
-        Of all runs.
-    wrong : mapping to sequences, optional
-        Places of the test rows that a method, or one on a data set, predicts wrong on each split,
-        with predictions kept.
-    folds : int
-        Splits of one repetition.
-    active : mapping of (str, str) to int, optional
-        Number of active kernels by data set and method, 3 without.
-    """
+    """Return results whose errors at C = 1 are given by data set and method; C = 10 is worse."""
     datasets = tuple(dict.fromkeys(dataset for dataset, _ in errors))
     grids = {key: grid for key, grid in GRIDS.items() if key in {one for _, one in errors}}
     wrong = wrong or {}
@@ -135,3 +115,86 @@ def by_name(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 def level_and_uniform(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """Match level with uniform weights."""
     return (one["method"], other["method"]) == ("level", "uniform")
+
+
+def pair(
+    first: float = 0.1,
+    second: float = 0.2,
+    *,
+    dataset: str = "heart",
+    loss: str = "test_error",
+    methods: tuple[str, str] = ("level", "uniform"),
+    **changes: Any,
+) -> PairComparison:
+    """Return a comparison of two mean losses; other fields as asked for."""
+    difference = first - second
+    losses = Difference(first, second, difference, difference - 0.05, difference + 0.05)
+    nothing = Difference(*(math.nan,) * 5)
+    fields: dict[str, Any] = {
+        "first_setting": {"C": 1.0},
+        "second_setting": {"C": 10.0},
+        "validated": (True, True),
+        "n_splits": 5,
+        "left_out": (0, 0),
+        "losses": losses,
+        "p_value": 0.01,
+        "p_holm": 0.02,
+        "rope": 0.01,
+        "posterior": Posterior(0.97, 0.02, 0.01),
+        "measures": dict.fromkeys(("active_kernels", "seconds", "gap"), nothing),
+        "points": None,
+        "equal_settings": None,
+    }
+    return PairComparison(dataset, *methods, loss, **(fields | changes))
+
+
+Run = tuple[Sequence[float], Sequence[float], Sequence[float]]
+
+
+def traced(runs: Mapping[str, Sequence[Run]]) -> xr.DataTree:
+    """Return a tree of runs on splits, each with its gaps, passes and seconds."""
+    nodes = {}
+    for method, own in runs.items():
+        length = max(len(gaps) for gaps, _, _ in own)
+        node = _node(method, np.zeros(len(own)))
+        nodes[f"/ring/{method}"] = node
+        columns = np.full((3, len(own), length), np.nan)
+        for number, parts in enumerate(own):
+            for place, values in enumerate(parts):
+                columns[place, number, : len(values)] = values
+        names = ("gap", "passes", "seconds")
+        nodes[f"/ring/{method}/convergence"] = xr.Dataset(
+            {
+                name: (("split", "iteration"), column)
+                for name, column in zip(names, columns, strict=True)
+            }
+        )
+    return _tree(nodes)
+
+
+def learnt(method: str, losses: Mapping[int, float], spread: float = 0.01) -> xr.DataTree:
+    """Return a tree with the losses ``loss - spread, loss, loss + spread`` at each size."""
+    nodes = {}
+    for size, loss in losses.items():
+        errors = loss + spread * np.array([-1.0, 0.0, 1.0])
+        node = _node(method, errors).assign_coords(
+            n_train=("split", [size] * 3), n_test=("split", [50] * 3)
+        )
+        node.attrs["dataset_series"] = "ring"
+        nodes[f"/ring-{size}/{method}"] = node
+    return _tree(nodes)
+
+
+def _node(method: str, errors: np.ndarray) -> xr.Dataset:
+    count = len(errors)
+    parts = {
+        "state": ("split", np.full(count, "complete", object)),
+        "run_id": ("split", np.array([f"{method}-{n}" for n in range(count)], object)),
+        "test_error": ("split", errors),
+    }
+    attributes = {"task": "classification", "bank": "gaussians"}
+    return xr.Dataset(parts, {"split": np.arange(count)}, attributes)
+
+
+def _tree(nodes: Mapping[str, xr.Dataset]) -> xr.DataTree:
+    return xr.DataTree.from_dict(dict(nodes))
