@@ -65,7 +65,7 @@ from mkldist.scores import multiclass_scores, regression_scores, two_class_score
 from mkldist.solvers.base import learns_unlabelled
 from mkldist.solvers.solver_params import plain_settings, validate
 from mkldist.spec.banks import FACTORS
-from mkldist.spec.checks import given_path
+from mkldist.spec.checks import as_path
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -117,7 +117,7 @@ def explain(
     """
     if not isinstance(permutations, int) or permutations < 0:
         raise SpecError("permutations", f"{permutations!r:.60}", "a number of at least 0")
-    results = Results.of(given_path("path", path))
+    results = Results.of(as_path("path", path))
     nodes = results.nodes()
     for key, asked in (("dataset", dataset), ("bank", bank), ("method", method)):
         known = list(dict.fromkeys(place_of(node)[key] for node in nodes))

@@ -76,7 +76,7 @@ from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.scores import constant_answers, predicted_classes
-from mkldist.spec.checks import check_flags, given_path
+from mkldist.spec.checks import as_path, check_flags
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -799,7 +799,7 @@ class Model:
             "texts": dict(self.texts),
             "calibration": None if self.calibration is None else self.calibration.as_dict(),
         }
-        write_model(given_path("path", path), header, arrays)
+        write_model(as_path("path", path), header, arrays)
 
     def rows_at_once(self) -> int:
         """Return the number of rows that a thread takes at a time."""
@@ -981,7 +981,7 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     >>> model.predict(table)  # doctest: +SKIP
     """
     check_flags(allow_code=allow_code)
-    file = given_path("path", path)
+    file = as_path("path", path)
     header, arrays = read_model(file)
     with understood(str(file)):
         own = header["functions"]

@@ -57,7 +57,7 @@ from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.model import (
     FROM,
-    GIVEN,
+    LINKED,
     TRIAL,
     MethodSpec,
     SelectionSpec,
@@ -477,8 +477,8 @@ def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> 
 def _check_one_C(source: FittedFrom, choice: Choice) -> None:
     """Refuse a C that another method gave on each split, unless the user gives one."""
     entry = _entry(source)
-    given = entry.settings_on(source.entry.series).get(GIVEN)
-    if is_from_method(given) and GIVEN not in choice.changed:
+    given = entry.settings_on(source.entry.series).get(LINKED)
+    if is_from_method(given) and LINKED not in choice.changed:
         raise InputError(
             f"--method {choice.method}",
             f"a method whose C comes from {given[FROM]} on each split",

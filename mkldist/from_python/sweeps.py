@@ -24,7 +24,7 @@ from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.paths import output_path, results_of, sweep_file_of
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
-from mkldist.spec.checks import check_flags, given_path
+from mkldist.spec.checks import as_path, check_flags
 from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.toml_texts import spelled, toml_text
@@ -57,10 +57,10 @@ def worker_choice(
     check_count("threads_per_worker", threads, 1)
     options = ConnectOptions(
         scheduler,
-        None if cluster is None else given_path("cluster", cluster),
+        None if cluster is None else as_path("cluster", cluster),
         workers or None,
         threads,
-        tls=None if tls is None else given_path("tls", tls),
+        tls=None if tls is None else as_path("tls", tls),
         allow_unencrypted=allow_unencrypted,
     )
     options = replace(options, in_this_process=True) if workers == 0 else options
@@ -263,8 +263,8 @@ def rerun(
 
     check_flags(progress=progress, allow_code=allow_code)
     options = worker_choice(workers, threads_per_worker, scheduler, cluster)
-    folder = results_of(given_path("results", results))
-    new = rerun_folder(folder) if output is None else given_path("output", output)
+    folder = results_of(as_path("results", results))
+    new = rerun_folder(folder) if output is None else as_path("output", output)
     folders = tuple(given_folders("data_dirs", data_dirs))
     again = Rerun(folder, new, folders, options, allow_code)
     again.check_data()
@@ -296,7 +296,7 @@ class SweepInputs:
     ) -> SweepInputs:
         """Understand the arguments of :func:`mkldist.sweep` and :func:`mkldist.plan`."""
         file, results = _file_of(spec)
-        place = results if output is None else given_path("output", output)
+        place = results if output is None else as_path("output", output)
         if file is not None and data is None and not changes:
             model = load_sweep(file)
             return cls(model, file, output_path(model, place), file, FROM_FILES)
@@ -339,10 +339,10 @@ def check_count(name: str, value: object, least: int, most: float = math.inf) ->
 def given_folders(name: str, value: object) -> list[Path]:
     """Return the folders that an argument gives: a path, or several."""
     if isinstance(value, str | os.PathLike):
-        return [given_path(name, value)]
+        return [as_path(name, value)]
     if not isinstance(value, Iterable) or isinstance(value, bytes):
         raise SpecError(name, f"{value!r:.60}", 'folders, such as ["data", "/srv/data"]')
-    return [given_path(name, one) for one in value]
+    return [as_path(name, one) for one in value]
 
 
 def check_speed(name: str, value: object) -> None:
@@ -358,7 +358,7 @@ def _file_of(spec: Any) -> tuple[Path | None, Path | None]:
     """Return the sweep file that is meant, and the folder of results if that was given."""
     if not isinstance(spec, str | Path):
         return None, None
-    given = given_path("spec", spec)
+    given = as_path("spec", spec)
     file = sweep_file_of(given)
     return file, given if given.is_dir() and file != given else None
 

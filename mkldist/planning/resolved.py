@@ -50,7 +50,7 @@ from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
-from mkldist.spec.model import GIVEN, MethodSpec, OutputsSpec, SweepSpec
+from mkldist.spec.model import LINKED, MethodSpec, OutputsSpec, SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}
 
@@ -557,7 +557,7 @@ def check_two_classes(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None
     for key, grid in grids.items():
         if grid.source and dataset.multiclass:
             raise SpecError(
-                f"methods.{key}.{GIVEN}",
+                f"methods.{key}.{LINKED}",
                 f"C from {grid.source} for the {len(dataset.multiclass)} classes of data set "
                 f"{dataset.name!r}",
                 "a data set of two classes",

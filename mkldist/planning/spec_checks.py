@@ -23,7 +23,7 @@ from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taki
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.spec.model import (
     FROM,
-    GIVEN,
+    LINKED,
     TRIAL,
     MethodSpec,
     SearchSpec,
@@ -204,11 +204,11 @@ GIVER = 'spicymkl with loss = "hinge" and regularizer = "block1"'
 def _check_source_of_C(where: str, entry: MethodSpec, settings: Mapping[str, Any]) -> None:
     """Refuse values from another method where they cannot stand."""
     for name, value in settings.items():
-        if is_from_method(value) and name != GIVEN:
+        if is_from_method(value) and name != LINKED:
             raise SpecError(
-                f"{where}.{name}", spelled(value), "a value", f"Another method may give {GIVEN}"
+                f"{where}.{name}", spelled(value), "a value", f"Another method may give {LINKED}"
             )
-    value, place = settings.get(GIVEN), f"{where}.{GIVEN}"
+    value, place = settings.get(LINKED), f"{where}.{LINKED}"
     if not is_from_method(value):
         for key in value if isinstance(value, dict) else ():
             if hint := nearest(key, [FROM]):
@@ -243,7 +243,7 @@ def _source_entry(
             f"another of [[methods]]: {', '.join(others)}",
             nearest(key, others),
         )
-    if is_from_method(others[key].settings_on(dataset).get(GIVEN)):
+    if is_from_method(others[key].settings_on(dataset).get(LINKED)):
         raise SpecError(
             where, f"{key}, whose own C comes from a method", "a method with values of C"
         )
@@ -382,8 +382,8 @@ def _grid(spec: SweepSpec, entry: MethodSpec, dataset: str = "") -> MethodGrid:
     where = f"methods.{entry.key}.on.{dataset}" if dataset in entry.on else f"methods.{entry.key}"
     method, settings = METHODS[entry.name], entry.settings_on(dataset)
     _check_source_of_C(where, entry, settings)
-    if is_from_method(given := settings.get(GIVEN)):
-        place, key = f"{where}.{GIVEN}", given[FROM]
+    if is_from_method(given := settings.get(LINKED)):
+        place, key = f"{where}.{LINKED}", given[FROM]
         of_source = _grid(spec, _source_entry(spec, entry, dataset, place, key), dataset)
         if of_source.space is not None:
             found = f"{key}, whose settings are searched"

@@ -49,7 +49,7 @@ from mkldist.results.schema import (
     RunState,
     Variable,
 )
-from mkldist.spec.checks import given_path
+from mkldist.spec.checks import as_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
     >>> tree["wdbc/level"].test_error.mean("split")  # doctest: +SKIP
     >>> both = mkldist.open_results("results/old", "results/new")  # doctest: +SKIP
     """
-    paths = [given_path("path", one) for one in (path, *others)]
+    paths = [as_path("path", one) for one in (path, *others)]
     trees = [Snapshot.of(one).tree() for one in paths]
     return joined(paths, trees) if others else trees[0]
 

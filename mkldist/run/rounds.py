@@ -34,7 +34,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.schema import SPLIT, RunState
 from mkldist.solvers.grids import MethodGrid, Space, Span
 from mkldist.solvers.solver_params import setting
-from mkldist.spec.model import GIVEN, SOURCE_PREFIX, TRIAL, SearchSpec, SweepSpec
+from mkldist.spec.model import LINKED, SOURCE_PREFIX, TRIAL, SearchSpec, SweepSpec
 
 if TYPE_CHECKING:
     import optuna
@@ -272,7 +272,7 @@ class DependentSetting:
                 if name.startswith(SOURCE_PREFIX)
             }
             for own in self.grid.settings:
-                yield Proposal(own | {GIVEN: given[run.id]}, at, source=run.id)
+                yield Proposal(own | {LINKED: given[run.id]}, at, source=run.id)
 
 
 def given_C(run: RunPlan, store: Journal) -> float | None:

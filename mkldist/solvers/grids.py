@@ -29,7 +29,7 @@ from mkldist.solvers.solver_params import (
 from mkldist.spec.banks import Range
 from mkldist.spec.checks import check_fits
 from mkldist.spec.load import spec_error
-from mkldist.spec.model import GIVEN, SOURCE_PREFIX, Distribution, MethodSpec, is_distribution
+from mkldist.spec.model import LINKED, SOURCE_PREFIX, Distribution, MethodSpec, is_distribution
 from mkldist.spec.toml_texts import spelled
 
 DIGITS = 6  # of a drawn value: tables can show it, and every machine's logarithm gives the same
@@ -133,7 +133,7 @@ class MethodGrid:
     def run_parameters(self) -> list[str]:
         """Parameters of which every run has a value of its own, and which are no dims."""
         if self.source:
-            return [GIVEN]
+            return [LINKED]
         varied = () if self.space is None else (*self.method.hyperparameters, *self.space.names)
         return [name for name in dict.fromkeys(varied) if name not in self.dims]
 
@@ -202,7 +202,7 @@ def expand(
     for name in names:
         if len(dims[name]) < len(series[name]):
             raise SpecError(f"{where}.{name}", spelled(series[name]), "every value once")
-    return MethodGrid(method, dims, points, is_path=settings.get(GIVEN) == PATH)
+    return MethodGrid(method, dims, points, is_path=settings.get(LINKED) == PATH)
 
 
 def searched(
@@ -248,10 +248,10 @@ def taking_C(
     of_source: MethodGrid,
 ) -> MethodGrid:
     """Return the grid of a method whose C the method of key `source` gives; its dims are both's."""
-    others = {name: value for name, value in settings.items() if name != GIVEN}
+    others = {name: value for name, value in settings.items() if name != LINKED}
     own = expand(method, where, others, tol)
     dims = {f"{SOURCE_PREFIX}{name}": values for name, values in of_source.dims.items()}
-    dims |= {name: values for name, values in own.dims.items() if name != GIVEN}
+    dims |= {name: values for name, values in own.dims.items() if name != LINKED}
     return MethodGrid(method, dims, own.points, source=source)
 
 
@@ -261,9 +261,9 @@ def _varying(where: str, given: Mapping[str, Any]) -> dict[str, list[Any]]:
     for name, value in given.items():
         if isinstance(value, dict):
             values: Any = list(_read(Range, f"{where}.{name}", value).values())
-        elif name == GIVEN and value == PATH:
+        elif name == LINKED and value == PATH:
             values = list(PATH_OF_C)
-        elif name == GIVEN and isinstance(value, str):
+        elif name == LINKED and isinstance(value, str):
             expected = 'a number, a list or series of numbers, or "path"'
             raise SpecError(f"{where}.{name}", spelled(value), expected)
         else:

@@ -10,7 +10,7 @@ from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_mem
 from mkldist.errors import SpecError
 
 
-def given_path(name: str, value: object) -> Path:
+def as_path(name: str, value: object) -> Path:
     """Return a path that an argument gives."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         found = " ".join(repr(value).split())  # in one line, of an array or a table too

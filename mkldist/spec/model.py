@@ -131,8 +131,8 @@ class SelectionSpec(Model):
 FROM = "from"
 """Key of the table that names the other method."""
 
-GIVEN = "C"
-"""The parameter that another method may give."""
+LINKED = "C"
+"""The parameter whose values another method may give."""
 
 SOURCE_PREFIX = "source_"
 """Begins the names of dims of the results that are those of the other method."""

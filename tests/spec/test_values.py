@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mkldist
 from mkldist.errors import SpecError
 from mkldist.spec import checks
-from mkldist.spec.checks import check_fits, check_flags, given_path
+from mkldist.spec.checks import as_path, check_fits, check_flags
 from mkldist.spec.datasets import ViewSpec
 from mkldist.spec.toml_texts import spelled, toml_text
 
@@ -96,9 +96,9 @@ class InBytes:
 
 
 def test_paths_are_text_or_paths(tmp_path):
-    assert given_path("output", "a/b") == given_path("output", Path("a/b")) == Path("a/b")
+    assert as_path("output", "a/b") == as_path("output", Path("a/b")) == Path("a/b")
     (tmp_path / "file").touch()
-    assert given_path("output", tmp_path / "file" / "under") == tmp_path / "file" / "under"
+    assert as_path("output", tmp_path / "file" / "under") == tmp_path / "file" / "under"
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", InBytes(), ["a"], "a\0b", "x" * 300])
