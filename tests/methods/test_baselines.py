@@ -16,7 +16,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.methods.single_kernel import cross_validate, stratified_folds
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
-from tests.methods import instances, plain_bank
+from tests.methods import instances
 from tests.methods.plain_bank import solve
 from tests.methods.references.baselines import choice, cv_scores, weights
 from tests.variants import quick
@@ -282,9 +282,7 @@ def test_ties_go_to_the_smallest_C_and_the_first_kernel():
 def test_a_choice_reads_every_kernel_once_and_the_chosen_one_again(name):
     instance = instances.balanced()
     asked = []
-    method = METHODS[name]
-    steps = method.solve(plain_bank.problem(instance.grams, instance.y), method.params())
-    solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
+    solution = solve(name, instance.grams, instance.y, lambda request, _: asked.append(request))
     for request in asked[:-1]:
         np.testing.assert_array_equal(request.weights, np.eye(len(request.kernels)))
     kernels = np.concatenate([request.kernels for request in asked[:-1]])

@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import linear_kernel
 
 from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.methods.gmkl import MeanDuals
-from mkldist.methods.registry import METHODS
 from mkldist.methods.weight_newton import ORTHANT, SIMPLEX, DampedNewton, hessian_root
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import solve_svm
@@ -21,9 +20,7 @@ every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda
 
 
 def solve(name, grams, y, watch=None, **params):
-    method = METHODS[name]
-    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
-    return plain_bank.run(steps, grams, watch)
+    return plain_bank.solve(name, grams, y, watch, **params)
 
 
 @every_instance

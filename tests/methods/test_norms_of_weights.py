@@ -27,9 +27,7 @@ from tests.variants import quick
 
 
 def solve(name, grams, y, watch=None, **params):
-    method = METHODS[name]
-    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
-    return plain_bank.run(steps, grams, watch)
+    return plain_bank.solve(name, grams, y, watch, **params)
 
 
 @pytest.mark.parametrize("p", [1.1, 2.0, 5.0])

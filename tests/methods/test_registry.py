@@ -87,15 +87,11 @@ def solve(name: str, **params) -> mkldist.Solution:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_machines_and_rounds_are_those_that_were_run(name, machines):
-    counters = solve(name).counters
+    solution = solve(name)
+    counters = solution.counters
+    assert counters.outer_iterations == len(solution.trace["objective"])
     assert counters.svm_solves == len(machines)
     assert (counters.svm_solves == 0) == (name in WITHOUT_MACHINES) or name == "skm"
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_round_is_a_row_of_the_trace(name):
-    solution = solve(name)
-    assert solution.counters.outer_iterations == len(solution.trace["objective"])
 
 
 def test_machines_of_the_plain_glks_are_least_squares(machines):

@@ -8,7 +8,6 @@ from scipy.optimize import minimize_scalar
 
 import mkldist
 from mkldist.bank.requests import Combine, Diagonal, Matvec
-from mkldist.methods.registry import METHODS
 from mkldist.methods.smooth_dual import (
     MOREAU_YOSIDA,
     P_NORM,
@@ -22,9 +21,7 @@ from tests.methods import instances, plain_bank
 
 
 def solve(name, grams, y, watch=None, **params):
-    method = METHODS[name]
-    steps = method.solve(plain_bank.problem(grams, y), method.params(**params))
-    return plain_bank.run(steps, grams, watch)
+    return plain_bank.solve(name, grams, y, watch, **params)
 
 
 @pytest.mark.parametrize("name", ["smo_mkl", "skm"])
