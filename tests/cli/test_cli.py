@@ -82,9 +82,9 @@ def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finishe
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["tiny", "tiny.toml", "results/tiny"])
 def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
-    assert "6 of 6 runs in results/tiny\n" in run(finished, "plan", given).stdout
-    assert run(finished, "status", given).stdout.startswith("tiny in results/tiny\n")
-    run(finished, "export", given, "--to", "alike.csv", "--overwrite")
+    assert "6 of 6 runs in results/tiny\n" in run_here(finished, "plan", given).stdout
+    assert run_here(finished, "status", given).stdout.startswith("tiny in results/tiny\n")
+    run_here(finished, "export", given, "--to", "alike.csv", "--overwrite")
     assert "Nothing to do" in run(finished, "sweep", given).stdout
 
 
@@ -105,7 +105,7 @@ def test_a_changed_value_runs_only_what_changed(finished):
     assert "all 6 runs of tiny are recorded" in fewer.stdout  # those of the file
     said = "2 more runs are recorded, and left out here"
     assert said in fewer.stdout
-    assert said in run(finished, "status", "tiny").stdout
+    assert said in run_here(finished, "status", "tiny").stdout
     for words in (
         ["export", "tiny", "--to", "fewer.csv", "--overwrite"],
         ["compare", "tiny"],
@@ -131,18 +131,18 @@ def test_status_counts_runs(finished):
     ("kind", "suffix"), [("netcdf", "nc"), ("csv", "csv"), ("parquet", "parquet")]
 )
 def test_export_writes_one_file_and_overwrites_none(finished, kind, suffix):
-    run(finished, "export", "results/tiny", "--format", kind)
+    run_here(finished, "export", "results/tiny", "--format", kind)
     content = (finished / f"tiny.{suffix}").read_bytes()
-    again = run(finished, "export", "results/tiny", "--format", kind, code=2)
+    again = run_here(finished, "export", "results/tiny", "--format", kind, code=2)
     assert "--overwrite" in again.stderr
     assert (finished / f"tiny.{suffix}").read_bytes() == content
 
 
 @pytest.mark.slow
 def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_know(finished):
-    run(finished, "export", "results/tiny", "--to", "mine.csv")
+    run_here(finished, "export", "results/tiny", "--to", "mine.csv")
     assert (finished / "mine.csv").read_text().startswith("dataset,")
-    refused = run(finished, "export", "results/tiny", "--to", "mine.xlsx", code=2)
+    refused = run_here(finished, "export", "results/tiny", "--to", "mine.xlsx", code=2)
     assert "found the ending '.xlsx'; expected a name that ends in .nc, .zarr, .parquet, .csv" in (
         refused.stderr
     )
@@ -153,26 +153,28 @@ def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_kno
 def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     keep = ("--set", "outputs.keep_banks=true")
     run(finished, "bank", "build", "tiny.toml", *keep, "--workers", "1")
-    shown = run(finished, "bank", "show", "results/banks")
+    shown = run_here(finished, "bank", "show", "results/banks")
     assert "do2009" in shown.stdout
-    assert "sound" in run(finished, "bank", "verify", "results/banks").stdout
+    assert "sound" in run_here(finished, "bank", "verify", "results/banks").stdout
     chunk = next(p for p in (finished / "results/banks").rglob("c/0/*/0") if p.is_file())
     content = bytearray(chunk.read_bytes())
     content[len(content) // 2] ^= 1
     chunk.write_bytes(content)
-    verified = run(finished, "bank", "verify", "results/banks", code=2)
+    verified = run_here(finished, "bank", "verify", "results/banks", code=2)
     assert "1 damaged" in verified.stdout
     mark = Path(str(chunk.parent).replace("/c/", "/complete/"))
     mark.write_bytes(b"x")
     [line] = [
         line
-        for line in run(finished, "bank", "verify", "results/banks", code=2).stdout.splitlines()
+        for line in run_here(
+            finished, "bank", "verify", "results/banks", code=2
+        ).stdout.splitlines()
         if "damaged" in line
     ]
     assert line.endswith("1 damaged")
     built = run(finished, "bank", "build", "tiny.toml", *keep, "--workers", "1")
     assert "computed 1 block" in built.stdout
-    run(finished, "bank", "verify", "results/banks")
+    run_here(finished, "bank", "verify", "results/banks")
 
 
 def test_plan_prints_and_writes_nothing(tmp_path):

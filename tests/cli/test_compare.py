@@ -1,12 +1,10 @@
-"""``mkldist compare``, on small real sweeps."""
+"""``mkldist compare`` and ``mkldist explain``, on small real sweeps."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +15,14 @@ import mkldist
 from mkldist.analysis.comparison import PointCounts
 from mkldist.cli.compare import compare_command as command
 from mkldist.cli.compare import legend
-from mkldist.errors import InputError
+from mkldist.cli.models import explain_command, print_explanation
+from mkldist.cli.models import explanation_table as table
+from mkldist.core.consoles import as_text
+from mkldist.errors import InputError, StoreError
 from tests.analysis.made_up import made
 from tests.analysis.made_up import pair as made_up_pair
+from tests.cli.commands import run, run_here
+from tests.report.made_up import explanation
 
 SWEEP = """
 name = "{name}"
@@ -45,16 +48,6 @@ C = [1, 10]
 """
 
 
-def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkldist", *words],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
@@ -67,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_two_methods_are_compared_in_tables_and_words(folder):
-    done = run(folder, "compare", "long", "level", "uniform")
+    done = run_here(folder, "compare", "long", "level", "uniform")
     assert done.stdout.startswith("A: level, in results/long\nB: uniform, in results/long\n")
     words = " ".join(done.stdout.split())
     assert "On two_moons the mean test error is" in words
@@ -97,7 +90,7 @@ def test_methods_of_a_sweep_are_a_matrix_ordered_by_their_means(tmp_path):
 
 @pytest.mark.slow
 def test_the_document_has_the_numbers_of_the_results(folder):
-    found = json.loads(run(folder, "compare", "long", "level", "uniform", "--json").stdout)
+    found = json.loads(run_here(folder, "compare", "long", "level", "uniform", "--json").stdout)
     (pair,) = found["pairs"]
     tree = mkldist.open_results(folder / "results" / "long")
     least = {}
@@ -115,7 +108,7 @@ def test_the_document_has_the_numbers_of_the_results(folder):
 
 @pytest.mark.slow
 def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
-    found = json.loads(run(folder, "compare", "long", "results/short", "--json").stdout)
+    found = json.loads(run_here(folder, "compare", "long", "results/short", "--json").stdout)
     assert [(pair["first"], pair["n_splits"], pair["left_out"]) for pair in found["pairs"]] == [
         ("level", 2, [2, 0]),
         ("uniform", 2, [2, 0]),
@@ -123,7 +116,7 @@ def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
     for pair in found["pairs"]:
         assert pair["equal_settings"]["n_runs"] == 4
         assert pair["equal_settings"]["contradictions"] == 0
-    one = run(folder, "compare", "long", "short", "--method", "level").stdout
+    one = run_here(folder, "compare", "long", "short", "--method", "level").stdout
     assert "two_moons/level: 2 splits are paired; 2 of A and 0 of B have no partner." in one
     assert "uniform" not in one
 
@@ -143,7 +136,7 @@ def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
     ],
 )
 def test_a_mistake_is_met_by_one_message(folder, words, said):
-    done = run(folder, "compare", *words.split(), code=2)
+    done = run_here(folder, "compare", *words.split(), code=2)
     assert said in done.stderr
     assert done.stdout == ""
 
@@ -252,3 +245,82 @@ def test_a_region_of_equivalence_is_a_positive_number(rope):
     done = CliRunner().invoke(command, ["one", "two", "--rope", rope])
     assert done.exit_code == 2
     assert "Invalid value for '--rope'" in done.output
+
+
+@pytest.fixture(scope="module")
+def explained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    explained_folder = tmp_path_factory.mktemp("explain")
+    more = '[[datasets]]\nname = "two_moons"\n'
+    second = '[[datasets]]\nname = "two_circles"\noptions = { n = 60 }\n' + more
+    (explained_folder / "one.toml").write_text(
+        SWEEP.format(name="one", repeats=3).replace(more, second)
+    )
+    run(explained_folder, "sweep", "one", "--workers", "1")
+    return explained_folder
+
+
+@pytest.mark.slow
+def test_every_data_set_is_explained_in_tables_and_words(explained_folder):
+    text = run_here(explained_folder, "explain", "one", "--method", "level").stdout
+    words = " ".join(text.split())
+    for name in ("two_moons", "two_circles"):
+        assert f"{name}: level" in text
+        assert f"On {name}, level (C = " in words
+    assert "Nogueira's measure" in words
+
+
+@pytest.mark.slow
+def test_the_document_has_shares_that_sum_to_one_and_a_figure(explained_folder):
+    words = ("explain", "one", "--dataset", "two_moons", "--method", "level")
+    words += ("--permutations", "1", "--figure", "why.png", "--json")
+    found = json.loads(run_here(explained_folder, *words).stdout)
+    (one,) = found["explanations"]
+    assert found["figure"] == "why.png"
+    assert (explained_folder / "why.png").read_bytes().startswith(b"\x89PNG")
+    assert found["words"].keys() == {"two_moons"}
+    refused = run_here(explained_folder, *words, code=2)
+    assert "why.png: found a file of that name; expected a new file" in refused.stderr
+    run_here(explained_folder, *words, "--overwrite")
+    features = [share for share in one["shares"] if share["level"] == "kernel"]
+    for kind in ("weight", "decision"):
+        assert sum(share[kind]["mean"] for share in features) == pytest.approx(1.0)
+    assert {share["p_value"] for share in features} <= {0.5, 1.0}
+    assert one["against_uniform"]["second"] == "uniform"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "one --figure why.pdf",
+            "--figure why.pdf: found 2 data sets: two_circles, two_moons; expected one",
+        ),
+        ("one --dataset two_moons --figure why.gif", "why.gif: found a name ending in '.gif'"),
+        ("one --method levl", "--method levl: found nothing of this name"),
+        ("nothing", "nothing: found no such folder, sweep file or name"),
+    ],
+)
+def test_a_mistake_of_explain_is_one_message_and_writes_nothing(explained_folder, words, said):
+    done = run_here(explained_folder, "explain", *words.split(), code=2)
+    assert said in done.stderr
+    assert not list(explained_folder.glob("why.[pg]*f"))
+
+
+def test_one_table_has_views_then_features_with_intervals(capsys):
+    made = explanation(n_permutations=20)
+    assert max(map(len, as_text(table(made), 80).splitlines())) <= 80
+    print_explanation(made)
+    text = capsys.readouterr().out
+    words = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())
+    assert words.index("views 1. clinic") < words.index("2. rna") < words.index("features 1.")
+    assert "clinic 60 [58, 62] 20 [18, 22] 5.0 [3.0, 7.0] 3/6 0.040" in words
+
+
+def test_results_are_explained_from_python(tmp_path):
+    with pytest.raises(StoreError):
+        mkldist.explain(str(tmp_path / "none"))
+
+
+def test_the_command_has_its_name():
+    assert explain_command.name == "explain"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +18,7 @@ from mkldist.report import scaling
 from mkldist.report.facts import origin_of
 from mkldist.results.journal import Journal
 from tests.analysis.studies import LAWS, study
+from tests.cli.commands import run, run_here
 from tests.report.made_up import facts_of
 from tests.run.damage import flip
 
@@ -44,16 +43,6 @@ C = [1, 10, 100]
 """
 
 
-def run(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "mkldist", *words],
-        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
@@ -63,7 +52,7 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_a_sweep_has_a_page_and_figures(folder):
-    done = run(folder, "report", "moons", "-o", "page.html", "--figures", "figures")
+    done = run_here(folder, "report", "moons", "-o", "page.html", "--figures", "figures")
     asked, *came_out, certified, page, figures = done.stdout.splitlines()
     assert all(words in asked for words in ("2 methods", "20 kernels", "all 18 runs"))
     assert came_out[0].startswith("On two_moons, ")
@@ -79,10 +68,10 @@ def test_a_sweep_has_a_page_and_figures(folder):
     assert written == {*names, *tables}
     (folder / "page.html").unlink()
     words = ("report", "moons", "-o", "page.html", "--figures", "figures", "--json")
-    refused = run(folder, *words, code=2)
+    refused = run_here(folder, *words, code=2)
     assert re.search(r"figures/\S+: found a file of that name; .* by --overwrite", refused.stderr)
     assert not (folder / "page.html").exists()
-    told = run(folder, *words, "--overwrite")
+    told = run_here(folder, *words, "--overwrite")
     files = {str(path.relative_to(folder)) for path in (folder / "figures").iterdir()}
     answer = json.loads(told.stdout)
     assert {*answer["figures"], *answer["tables"]} == files
@@ -91,24 +80,24 @@ def test_a_sweep_has_a_page_and_figures(folder):
 
 @pytest.mark.slow
 def test_a_second_report_replaces_the_first(folder):
-    run(folder, "report", "moons", "-o", "again.html")
+    run_here(folder, "report", "moons", "-o", "again.html")
     first = (folder / "again.html").stat().st_ino
-    run(folder, "report", "moons", "-o", "again.html")
+    run_here(folder, "report", "moons", "-o", "again.html")
     assert (folder / "again.html").stat().st_ino != first
 
 
 @pytest.mark.slow
 def test_a_page_of_others_is_replaced_only_when_asked(folder):
     (folder / "mine.html").write_text("<!doctype html> mine")
-    done = run(folder, "report", "moons", "-o", "mine.html", code=2)
+    done = run_here(folder, "report", "moons", "-o", "mine.html", code=2)
     assert "mine.html: found a file that is no page of mkldist" in done.stderr
     assert (folder / "mine.html").read_text() == "<!doctype html> mine"
-    run(folder, "report", "moons", "-o", "mine.html", "--overwrite")
+    run_here(folder, "report", "moons", "-o", "mine.html", "--overwrite")
     assert "mkldist" in (folder / "mine.html").read_text()
 
 
 def test_results_that_are_not_there_are_refused(tmp_path):
-    done = run(tmp_path, "report", "nothing", code=2)
+    done = run_here(tmp_path, "report", "nothing", code=2)
     assert "nothing: found no such folder, sweep file or name" in done.stderr
     assert not (tmp_path / "report.html").exists()
 
@@ -129,7 +118,7 @@ def copied(folder, tmp_path) -> Path:
 @pytest.mark.parametrize("name", FLIPPED)
 def test_a_flipped_bit_is_one_message(copied, tmp_path, name):
     flip(copied / name, np.random.default_rng(0))
-    done = run(tmp_path, "report", "results/moons", code=2)
+    done = run_here(tmp_path, "report", "results/moons", code=2)
     (said,) = done.stderr.splitlines()
     assert FLIPPED[name] in said
     assert "--repair" in said
@@ -139,14 +128,14 @@ def test_a_flipped_bit_is_one_message(copied, tmp_path, name):
 def test_a_run_whose_record_is_gone_is_not_on_the_page(copied, tmp_path):
     journal = Journal(copied / "records.journal")
     journal.remove(list(journal.states())[:1])
-    asked, *_, certified, _ = run(tmp_path, "report", "results/moons").stdout.splitlines()
+    asked, *_, certified, _ = run_here(tmp_path, "report", "results/moons").stdout.splitlines()
     assert "17 of 18 runs" in asked
     assert certified.startswith("All 17 complete runs")
 
 
 @pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_told(folder):
-    done = run(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
+    done = run_here(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
     assert "moons.toml: found a file where a folder is needed" in done.stderr
 
 
@@ -290,11 +279,7 @@ def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
     (tmp_path / "moons.toml").write_text(SCALING_SWEEP)
     commands = ["sweep", "moons.toml", "--workers", "1"], ["report", "moons"], ["scale", "moons"]
     for words in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "mkldist", *words],
-            cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        done = run(tmp_path, *words)
     assert done.stdout.startswith("two_moons · gauss, 30 training points")
     times = pd.read_csv(tmp_path / "scaling" / "scaling-times.csv")
     assert times["n_kernels"].tolist() == [*WIDTHS.values()] * 2

@@ -1,8 +1,11 @@
-"""Plans from Python: numbers that add up, and the text of the command."""
+"""Plans from Python and their forecasts: numbers that add up, and the text of the command."""
 
 from __future__ import annotations
 
 import io
+import json
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,19 @@ from rich.console import Console
 import mkldist
 from mkldist.bank import factored_kernels
 from mkldist.cli import command
-from mkldist.run.forecast import Rates, store_rates
+from mkldist.errors import SpecError
+from mkldist.from_python.plans import (
+    ALL_RECORDED,
+    FORECAST_COLUMNS,
+    MEASURED_NOW,
+    SIZE_HEADINGS,
+    STORED,
+    SizeCost,
+    forecast_table,
+    size_table,
+)
+from mkldist.run.forecast import Forecast, Rates, store_rates
+from tests.run.sweeps import run_here, sweep_text
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = X[:, 0] > 0
@@ -71,15 +86,7 @@ def test_names_in_brackets_are_no_markup_of_a_console_of_ones_own():
     assert said.rstrip("\n") == str(plan)
 
 
-@pytest.fixture
-def stored(tmp_path, monkeypatch):
-    """Store rates of a machine, which otherwise are measured for each plan, and may differ."""
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
-    store_rates(Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8))
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("stored")
 def test_a_plan_prints_as_the_command_does():
     done = CliRunner().invoke(command, ["plan", "quickstart", "--workers", "2"])
     text = str(mkldist.plan("quickstart", workers=2))
@@ -100,7 +107,6 @@ def test_a_plan_of_one_says_so_in_the_singular():
     assert "1 run in 1 batch\n" in text
 
 
-@pytest.mark.usefixtures("stored")
 def test_a_plan_tells_the_shards_of_a_bank_and_the_bytes_that_move():
     banks = [{"name": "both", "family": "do2009", "backend": "sharded"}, SPEC["banks"][1]]
     plan = mkldist.plan({**SPEC, "banks": banks}, {"d": (X, Y)}, workers=3)
@@ -178,3 +184,179 @@ def test_workers_are_a_number():
     for workers in (0, True, "two"):
         with pytest.raises(ValueError, match="workers: found"):
             mkldist.plan(SPEC, {"d": (X, Y)}, workers=workers)
+
+
+RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=12)
+
+
+@pytest.fixture(autouse=True)
+def stored(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path_factory.mktemp("cache")))
+    store_rates(RATES)
+
+
+def foretold(*options: str, cwd) -> dict:
+    (cwd / "s.toml").write_text(TEXT)
+    done = CliRunner().invoke(command, ["plan", str(cwd / "s.toml"), *options, "--json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output)
+
+
+def test_the_command_and_python_foretell_the_same(tmp_path):
+    work = mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3, threads_per_worker=2)
+    rows = work.forecast
+    assert list(rows.columns) == FORECAST_COLUMNS
+    assert 3 in rows.workers.tolist()
+    assert (rows.threads == 2).all()
+    for threads in ("--threads-per-worker", "--threads"):
+        said = foretold("--workers", "3", threads, "2", cwd=tmp_path)["forecast"]
+        assert [row["seconds"] for row in said] == pytest.approx(rows.seconds.tolist())
+
+
+def test_without_workers_nothing_is_foretold(tmp_path):
+    assert foretold(cwd=tmp_path)["forecast"] == []
+    assert mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r").forecast.empty
+
+
+def test_the_text_has_a_row_for_each_number_of_workers(tmp_path):
+    said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3))
+    assert f"{STORED}\nNo run of uniform is recorded: besides passes, a run counts" in said
+    table = said.partition("efficiency")[2].splitlines()[2:-4]
+    assert [int(line.split()[0]) for line in table] == [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
+
+
+ROW = Forecast(1000, 8, 3.6e6, 1.0, 4e5, 8e6, 2.0**50, 99 * 2**30, 10, 123.0, 0.345, "longest task")
+SMALL = replace(ROW, workers=1, seconds=5.0, held_hours=0.011, bytes=75_000.0, scheduler_load=0.004)
+
+
+def lines_of(*rows):
+    console = Console(file=io.StringIO(), width=200)
+    console.print(forecast_table(rows))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_cost_and_load_are_in_the_table_which_fits_80_columns():
+    lines = lines_of(SMALL, ROW)
+    assert max(map(len, lines)) <= 80
+    assert [" ".join(lines[place].split()) for place in (0, 2, 3)] == [
+        "workers time efficiency held h moved memory load limit",
+        "1 00:05 100% 0.011 73.2 kiB 99.0 GiB 0.4% longest task",
+        "1000 1000:00:00 100% 8000000 1.00 PiB 99.0 GiB 34% longest task",
+    ]
+
+
+def test_processor_hours_are_there_where_they_fit():
+    heading, rule, _ = lines_of(replace(SMALL, processor_hours=0.01, limit="storage"))
+    assert "efficiency  CPU h  held h" in heading
+    assert len(rule) <= 80
+
+
+@pytest.mark.slow
+def test_another_storage_changes_what_is_foretold(tmp_path):
+    plain = foretold("--workers", "2", cwd=tmp_path)["forecast"]
+    slow = foretold("--workers", "2", "--storage", "1kB", cwd=tmp_path)["forecast"]
+    assert {row["limit"] for row in slow} == {"storage"}
+    assert slow[0]["seconds"] > 100 * plain[0]["seconds"]
+
+
+def test_a_wrong_speed_of_storage_is_refused(tmp_path):
+    (tmp_path / "s.toml").write_text(TEXT)
+    words = ["plan", str(tmp_path / "s.toml"), "--workers", "2", "--storage", "fast"]
+    done = CliRunner().invoke(command, words)
+    assert isinstance(done.exception, SpecError) or done.exit_code == 2
+    assert "--storage" in f"{done.output}{done.exception}"
+
+
+def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "other"))
+    monkeypatch.setattr("mkldist.from_python.plans.measured_rates", lambda folder: RATES)
+    said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=1))
+    assert MEASURED_NOW in said
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.slow
+def test_only_runs_without_a_record_are_foretold(tmp_path):
+    few = sweep_text({"uniform": [1.0]}, repeats=12)
+    run_here(few, tmp_path / "r", None)
+    spec = tomllib.loads(TEXT)
+    left = mkldist.plan(spec, output=tmp_path / "r", workers=1).forecast
+    all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1).forecast
+    assert "is recorded: besides" not in str(mkldist.plan(spec, output=tmp_path / "r", workers=1))
+    assert left.processor_hours[0] < all_of_them.processor_hours[0]
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_recorded_is_not_foretold(tmp_path):
+    few = sweep_text({"uniform": [1.0]}, repeats=2)
+    run_here(few, tmp_path / "r", None)
+    done = mkldist.plan(tomllib.loads(few), output=tmp_path / "r", workers=2)
+    assert done.forecast.empty
+    assert str(done).endswith(ALL_RECORDED)
+
+
+def test_the_memory_of_several_threads_is_named_as_that_of_one(tmp_path):
+    work = mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3, threads_per_worker=2)
+    assert "per worker of one thread at its peak, 3 workers of 2 threads" in str(work)
+
+
+def test_more_workers_than_can_be_simulated_are_refused(tmp_path):
+    with pytest.raises(SpecError, match="at least 1 and at most 100000"):
+        mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=10**8)
+
+
+@pytest.mark.parametrize("storage", ["10GB", True, -1.0, float("nan"), float("inf")])
+def test_a_speed_of_storage_is_a_number_above_zero(tmp_path, storage):
+    with pytest.raises(SpecError, match="expected a finite number of bytes a second"):
+        mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=2, storage=storage)
+
+
+ISOLATED = sweep_text({"level": [1.0, 10.0], "uniform": [1.0]}, execution="isolated")
+STUDY = ISOLATED.replace("[[banks.kernels]]", 'name = "g"\nn_kernels = [3, 6]\n[[banks.kernels]]')
+STUDY = STUDY.replace("repeats = 2", "repeats = 2\nn_train = [16, 32]")
+
+
+def test_every_size_has_its_runs_passes_and_bytes(tmp_path):
+    work = mkldist.plan(tomllib.loads(STUDY), output=tmp_path / "r")
+    sizes = work.sizes
+    assert list(sizes.columns) == ["dataset", "bank", *SIZE_HEADINGS]
+    assert [*zip(sizes.dataset, sizes.bank, strict=True)] == [
+        (f"two_moons-{n}", f"g-{m}") for n in (16, 32) for m in (3, 6)
+    ]
+    assert sizes.runs.tolist() == [6] * 4
+    assert sizes.passes.sum() == work.passes
+    by_hand = [
+        row.passes * 8 * m * bank.n_points**2
+        for row, m, bank in zip(sizes.itertuples(), [3, 6] * 2, work.plan.banks[::2], strict=True)
+    ]
+    # Tiles on the diagonal are stored whole, the others once.
+    assert all(0.5 * whole <= n <= whole for n, whole in zip(sizes.bytes, by_hand, strict=True))
+    assert sizes.bytes[1] == pytest.approx(2 * sizes.bytes[0])
+    assert (sizes.seconds >= 6 / 20).all()
+
+
+def test_the_time_counts_passes_solvers_their_machines_and_the_build(tmp_path):
+    work = mkldist.plan(tomllib.loads(STUDY), output=tmp_path / "r")
+    row = work.sizes.iloc[0]
+    banks = [b for b in work.plan.banks if (b.dataset, b.spec.label) == (row.dataset, row.bank)]
+    assert all(bank.stored for bank in banks)
+    solver = 0.05 + 50 * banks[0].n_points ** 3 / 3 / 4e9
+    built = sum(bank.n_bytes for bank in banks)
+    expected = row.bytes / 4e9 + row.runs * solver + built / 4e8
+    assert row.seconds == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_text_shows_sizes_of_studies_alone(tmp_path):
+    said = str(mkldist.plan(tomllib.loads(STUDY), output=tmp_path / "r"))
+    assert "kernel values" in said
+    assert "upper estimate" in said
+    assert ", 1 worker\n" in said
+    assert "upper estimate" not in str(mkldist.plan(tomllib.loads(ISOLATED), output=tmp_path / "r"))
+
+
+def test_names_of_sizes_in_brackets_are_no_markup():
+    console = Console(width=100, file=io.StringIO())
+    console.print(size_table(iter([SizeCost("d[red]", "b[/red]", 1, 2, 3, 4.0)])))
+    assert "d[red]" in console.file.getvalue()
+    assert "b[/red]" in console.file.getvalue()

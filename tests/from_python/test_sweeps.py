@@ -1,12 +1,14 @@
-"""Sweeps from Python: what they return, keep and say; and from where they can be called."""
+"""Sweeps and reruns from Python: what they take, return, keep and say, and tables of names."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +17,25 @@ import xarray as xr
 
 import mkldist
 from mkldist.cli import command
-from mkldist.errors import FailedRunsWarning, SpecError, UnfitClusterError
+from mkldist.errors import (
+    FailedRunsWarning,
+    MkldistError,
+    OutputError,
+    SpecError,
+    UnfitClusterError,
+)
+from mkldist.from_python.listings import list_kernels, list_methods
+from mkldist.from_python.short_errors import with_short_errors
+from mkldist.from_python.sweeps import SweepInputs, given_folders
+from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernels.families import NAMED_FAMILIES
+from mkldist.methods.registry import METHODS
 from mkldist.results.journal import Journal
 from mkldist.results.status import sweep_status
+from mkldist.run.saved_inputs import FROM_FILES
+from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
-from tests.run.sweeps import misbehaving_methods, record_times, wait_until
+from tests.run.sweeps import misbehaving_methods, record_times, run_here, sweep_text, wait_until
 
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -213,3 +229,240 @@ def test_methods_run_on_their_own_banks_alone():
         "/mine/linear-2/uniform",
     }
     assert all(tree["mine/linear-2/silp"].state == "complete")
+
+
+POINTS, LABELS = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+ROWS = POINTS, LABELS
+WORDS = {"name": "s", "banks": [{"family": "do2009"}], "methods": [{"name": "level"}]}
+
+
+def test_a_file_alone_is_the_file_of_the_commands():
+    given = SweepInputs.of("quickstart")
+    assert given.origin.name == "quickstart.toml"
+    assert given.output == Path("results/quickstart")
+    assert given.saved is FROM_FILES
+    assert given.spec == load_sweep(given.origin)
+
+
+def test_words_are_kept_as_a_sweep_file_that_says_the_same(tmp_path):
+    spec = WORDS | {"tol": np.float64(0.1), "description": None, "seed": np.int64(3)}
+    given = SweepInputs.of(spec, {"d": ROWS}, {"methods.level.C": range(1, 4)}, "there")
+    assert (given.output, given.origin) == (Path("there"), Path("there/sweep.toml"))
+    document = tomllib.loads(given.saved.text)
+    [entry] = document.pop("datasets")
+    assert entry == {"name": "d", "file": f"data/d-{given.saved.data['d'].id}.inputs.npz"}
+    assert document == WORDS | {
+        "tol": 0.1,
+        "seed": 3,
+        "methods": [{"name": "level", "C": [1, 2, 3]}],
+        "outputs": {"path": str(tmp_path / "there")},
+    }
+    assert SweepInputs.of(given.spec).spec == given.spec
+
+
+def test_paths_of_data_files_are_kept_absolute(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "d.csv").touch()
+    entries = [{"name": "d", "file": "d.csv"}, {"name": "e", "file": "in-a-data-dir.csv"}]
+    text = 'name = "s"\nbanks = [{family = "do2009"}]\nmethods = [{name = "level"}]\n'
+    text += "".join(f'[[datasets]]\nname = "{e["name"]}"\nfile = "{e["file"]}"\n' for e in entries)
+    (tmp_path / "sub" / "s.toml").write_text(text)
+    given = SweepInputs.of("sub/s.toml", changes={"seed": 1})
+    files = [dataset.file for dataset in given.spec.datasets]
+    assert files == [str(tmp_path / "sub" / "d.csv"), "in-a-data-dir.csv"]
+
+
+def test_data_replace_those_of_the_last_call():
+    first = SweepInputs.of(WORDS, {"d": ROWS})
+    folder = first.output
+    folder.mkdir(parents=True)
+    first.origin.write_text(first.saved.text)
+    second = SweepInputs.of(first.origin, {"d": (-POINTS, LABELS)}, output=folder)
+    assert second.spec.datasets[0].file != first.spec.datasets[0].file
+
+
+@pytest.mark.parametrize(
+    ("splits", "key", "expected"),
+    [
+        ({}, "groups", {"groups": "groups"}),
+        (
+            {"kind": "kfold", "folds": 2},
+            "groups",
+            {"kind": "kfold", "folds": 2, "groups": "groups"},
+        ),
+        ({"kind": "time", "folds": 2}, "order", {"kind": "time", "folds": 2, "order": "order"}),
+        (
+            {"kind": "leave-one-group-out"},
+            "groups",
+            {"kind": "leave-one-group-out", "groups": "groups"},
+        ),
+    ],
+)
+def test_columns_that_divide_rows_are_used_for_it(splits, key, expected):
+    spec = WORDS | ({"splits": splits} if splits else {})
+    given = SweepInputs.of(spec, {"d": {"x": POINTS, "y": LABELS, key: [1, 1, 2, 2]}, "e": ROWS})
+    with_column, without = given.spec.datasets
+    assert with_column.splits.model_dump(exclude_unset=True) == expected
+    assert without.splits is None
+
+
+def test_weights_of_rows_are_used_as_such():
+    first, second = SweepInputs.of(
+        WORDS, {"d": {"x": POINTS, "y": LABELS, "weights": [1, 2, 1, 0]}, "e": ROWS}
+    ).spec.datasets
+    assert first.weights == "weights"
+    assert second.weights is None
+
+
+def test_parts_are_used_unless_the_words_divide_otherwise():
+    parts = {"x": POINTS, "y": LABELS, "train": [0, 1], "test": [2, 3]}
+    assert SweepInputs.of(WORDS, {"d": parts}).spec.datasets[0].splits.kind == "predefined"
+    divided = SweepInputs.of(WORDS | {"splits": {"repeats": 2}}, {"d": parts})
+    assert divided.spec.datasets[0].splits is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "data", "changes", "said"),
+    [
+        (3, None, None, "spec: found int; expected a sweep file"),
+        (WORDS, None, None, r"datasets: found none; .* Give data=\{"),
+        (WORDS, ROWS, None, "data: found tuple; expected data sets by name"),
+        (
+            WORDS | {"datasets": [{"name": "e"}]},
+            {"d": ROWS},
+            None,
+            r"data\['d'\]: found a name that no",
+        ),
+        (
+            WORDS | {"datasets": [{"name": "d", "file": "d.csv"}]},
+            {"d": ROWS},
+            None,
+            r"datasets\.d: found file, beside data\['d'\]",
+        ),
+        (
+            WORDS,
+            {"d": ROWS},
+            {"methods.silp.C": 1},
+            r"changes\['methods\.silp\.C'\]: found no item",
+        ),
+        (
+            WORDS | {"splits": {"kind": "time"}},
+            {"d": (POINTS, LABELS, LABELS)},
+            None,
+            'groups, but splits.kind = "time"; expected splits that use it: holdout or kfold',
+        ),
+        (
+            WORDS | {"name": "a b"},
+            {"d": ROWS},
+            None,
+            'name: found "a b"; expected a name of',
+        ),
+        ("nowhere.toml", None, None, "nowhere.toml: found no such file"),
+    ],
+)
+def test_mistakes_name_their_place(spec, data, changes, said):
+    with pytest.raises(MkldistError, match=said):
+        SweepInputs.of(spec, data, changes)
+
+
+@pytest.mark.parametrize("changes", [["a"], ["seed=1"], "seed=1", 3])
+def test_changes_are_a_mapping(changes):
+    with pytest.raises(SpecError, match=r"^changes: found .*; expected a mapping"):
+        SweepInputs.of(WORDS, {"d": ROWS}, changes)
+
+
+def test_folders_are_one_path_or_several(tmp_path):
+    assert given_folders("data_dirs", str(tmp_path)) == [tmp_path]
+    assert given_folders("data_dirs", tmp_path) == [tmp_path]
+    assert given_folders("data_dirs", ("a", tmp_path)) == [Path("a"), tmp_path]
+    for wrong in (3, None, b"/tmp"):
+        with pytest.raises(SpecError, match=r"^data_dirs: found .*; expected folders"):
+            given_folders("data_dirs", wrong)
+
+
+@pytest.mark.slow
+def test_a_rerun_agrees_to_the_bit_and_lies_beside(tmp_path):
+    run_here(sweep_text({"uniform": [1.0, 10.0]}), tmp_path / "r", None)
+    found = mkldist.rerun(tmp_path / "r", workers=0, progress=False)
+    assert found.holds
+    assert found.n_runs == found.n_equal == 4
+    assert (tmp_path / "r-rerun" / "tree.layout").is_file()
+
+
+@pytest.mark.slow
+def test_a_rerun_into_the_same_folder_and_wrong_workers_are_refused(tmp_path):
+    run_here(sweep_text({"uniform": [1.0]}), tmp_path / "r", None)
+    with pytest.raises(OutputError, match="another folder"):
+        mkldist.rerun(tmp_path / "r", output=tmp_path / "r")
+    with pytest.raises(SpecError, match="workers"):
+        mkldist.rerun(tmp_path / "r", workers=-1)
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("results", {"results": 3}),
+        ("output", {"results": ".", "output": 3}),
+        ("data_dirs", {"results": ".", "data_dirs": [None]}),
+        ("cluster", {"results": ".", "cluster": 3.5}),
+    ],
+)
+def test_what_is_no_path_is_refused_by_its_argument(argument, given, tmp_path):
+    run_folder = {"results": tmp_path} | {k: v for k, v in given.items() if v != "."}
+    with pytest.raises(SpecError, match=rf"^{argument}: found .*; expected a path"):
+        mkldist.rerun(**run_folder)
+
+
+def deep(error):
+    raise error
+
+
+@with_short_errors
+def called(error: BaseException, *, cause: bool = False) -> None:
+    """Say something."""
+    try:
+        deep(KeyError("within"))
+    except KeyError:
+        deep(error)
+
+
+@pytest.mark.parametrize("error", [SpecError("a", "b"), KeyboardInterrupt("said")])
+def test_what_the_user_can_act_on_has_no_calls_within(error):
+    with pytest.raises(type(error)) as caught:
+        called(error)
+    assert caught.value is error
+    assert [entry.name for entry in caught.traceback][1:] == ["call"]
+    assert error.__suppress_context__
+
+
+def test_other_errors_and_debugging_keep_theirs(monkeypatch):
+    with pytest.raises(TypeError) as caught:
+        called(TypeError("a defect"))
+    assert caught.traceback[-1].name == "deep"
+    monkeypatch.setenv("MKLDIST_DEBUG", "1")
+    with pytest.raises(SpecError) as caught:
+        called(SpecError("a", "b"))
+    assert caught.traceback[-1].name == "deep"
+
+
+def test_the_function_keeps_its_name_and_signature():
+    assert called.__doc__ == "Say something."
+    assert list(inspect.signature(called).parameters) == ["error", "cause"]
+
+
+def test_methods_are_those_of_the_registry():
+    table = list_methods()
+    assert table.index.tolist() == list(METHODS)
+    assert table.query("needs_graph").index.tolist() == [
+        name for name, method in METHODS.items() if method.needs_laplacian
+    ]
+    assert table.loc["spicymkl", "labels"] == ("classes", "values")
+    assert table.loc["level", "hyperparameters"] == ("C",)
+    assert mkldist.list_methods is list_methods
+
+
+def test_kernels_are_functions_and_families():
+    table = list_kernels()
+    of = {kind: names.index.tolist() for kind, names in table.groupby("kind", sort=False)}
+    assert of == {"function": list(FUNCTIONS), "family": [*NAMED_FAMILIES, "precomputed"]}
+    assert mkldist.list_kernels is list_kernels
