@@ -16,6 +16,7 @@ from mkldist.cli.options import (
     complete_shown,
     data_dir_option,
     json_option,
+    overwrite_option,
     print_json,
 )
 from mkldist.core.consoles import command_line
@@ -44,7 +45,7 @@ OTHER_FILE = "join files by [[datasets.views]]"
     type=click.Path(path_type=Path),
     help="Sweep file to write.  [default: NAME.toml here]",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@overwrite_option
 @click.pass_context
 def init_command(
     context: click.Context, data: Path, label: str | None, file: Path | None, overwrite: bool

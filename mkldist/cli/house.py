@@ -547,22 +547,7 @@ def cluster_check(
     if as_json:
         print_json({"sound": sound, "findings": findings})
     else:
-        _show_findings(findings)
+        for finding in findings:
+            _print_finding(finding)
     if not sound:
         sys.exit(EXIT_BAD_INPUT)
-
-
-def _show_findings(findings: Sequence[Finding]) -> None:
-    """Print a table of the findings, and what to do about them."""
-    from rich.text import Text
-
-    table = plain_table(["check", "state", "found"], left=3, overflow="fold")
-    for one in findings:
-        state, style = "sound", "green"
-        if one.advice:
-            state, style = "note", "yellow"
-        if one.hinders:
-            state, style = "fault", "red"
-        advice = f"\n→ {one.advice}" if one.advice else ""
-        table.add_row(one.name, Text(state, style), Text(one.words + advice))
-    standard_output().print(table)

@@ -11,6 +11,7 @@ from mkldist.cli.options import (
     PATH,
     complete_results,
     json_option,
+    overwrite_option,
     print_json,
     results_argument,
     tell_left_out,
@@ -101,7 +102,7 @@ def report_command(
     type=click.Path(path_type=Path),
     help="File to write.  [default: NAME.nc, .zarr, .parquet or .csv here]",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@overwrite_option
 def export_command(
     paths: tuple[Path, ...], kind: str | None, destination: Path | None, overwrite: bool
 ) -> None:

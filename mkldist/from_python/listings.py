@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mkldist.spec.banks import KernelSpec
 
 
@@ -106,47 +102,34 @@ def known(data_dirs: Sequence[Path] = ()) -> list[Known]:
 
 def known_of(kind: Kind, data_dirs: Sequence[Path] = ()) -> list[Known]:
     """Return everything of one kind that has a name."""
-    lines: dict[Kind, Callable[[], Iterator[tuple[str, str]]]] = {
-        "method": _methods,
-        "kernel": _functions,
-        "family": _families,
-        "dataset": lambda: _datasets(data_dirs),
-        "sweep": _sweeps,
-    }
-    return [Known(kind, name, line) for name, line in lines[kind]()]
+    return [Known(kind, name, line) for name, line in _lines(kind, data_dirs)]
 
 
-def _methods() -> Iterator[tuple[str, str]]:
-    from mkldist.methods.registry import METHODS
+def _lines(kind: Kind, data_dirs: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    """Yield names and lines about them."""
+    if kind == "method":
+        from mkldist.methods.registry import METHODS
 
-    yield from ((name, method.title) for name, method in METHODS.items())
+        yield from ((name, method.title) for name, method in METHODS.items())
+    elif kind == "kernel":
+        from mkldist.kernel_functions.custom import entry_points
+        from mkldist.kernel_functions.registry import FUNCTIONS
 
+        yield from ((name, function.formula) for name, function in FUNCTIONS.items())
+        yield from ((name, f"{one.value}, installed") for name, one in entry_points().items())
+    elif kind == "family":
+        from mkldist.kernels.families import NAMED_FAMILIES
 
-def _functions() -> Iterator[tuple[str, str]]:
-    from mkldist.kernel_functions.custom import entry_points
-    from mkldist.kernel_functions.registry import FUNCTIONS
+        yield from ((name, family_words(build())) for name, build in NAMED_FAMILIES.items())
+        yield "precomputed", "the Gram matrices of a data set with grams = FILE"
+    elif kind == "dataset":
+        from mkldist.data.catalogue import list_datasets
 
-    yield from ((name, function.formula) for name, function in FUNCTIONS.items())
-    yield from ((name, f"{entry.value}, installed") for name, entry in entry_points().items())
+        yield from ((entry.name, entry.description) for entry in list_datasets(data_dirs))
+    else:
+        from mkldist.spec.load import shipped_sweeps
 
-
-def _families() -> Iterator[tuple[str, str]]:
-    from mkldist.kernels.families import NAMED_FAMILIES
-
-    yield from ((name, family_words(build())) for name, build in NAMED_FAMILIES.items())
-    yield "precomputed", "the Gram matrices of a data set with grams = FILE"
-
-
-def _datasets(data_dirs: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    from mkldist.data.catalogue import list_datasets
-
-    return ((entry.name, entry.description) for entry in list_datasets(data_dirs))
-
-
-def _sweeps() -> Iterator[tuple[str, str]]:
-    from mkldist.spec.load import shipped_sweeps
-
-    return ((name, described(file)) for name, file in shipped_sweeps().items())
+        yield from ((name, described(file)) for name, file in shipped_sweeps().items())
 
 
 def described(file: Path) -> str:
@@ -164,16 +147,12 @@ def family_words(entries: Sequence[KernelSpec]) -> str:
     """Return the kernels of a family in words: how many on which features."""
     from mkldist.kernel_functions.registry import FUNCTIONS
 
+    names = {"all": "all features", "each": "each feature"}
     words: dict[str, list[str]] = {}
     for entry in entries:
         values = [getattr(entry, key) for key in FUNCTIONS[entry.label].keys]
         count = math.prod(len(value) for value in values if isinstance(value, list))
-        words.setdefault(_spelled(entry.features), []).append(f"{count} {entry.label}")
+        sets = entry.features if isinstance(entry.features, list | tuple) else [entry.features]
+        on = " and ".join(names.get(str(one), str(one)) for one in sets)
+        words.setdefault(on, []).append(f"{count} {entry.label}")
     return "; ".join(f"{', '.join(kinds)} on {features}" for features, kinds in words.items())
-
-
-def _spelled(features: object) -> str:
-    """Return the feature sets of a kernel entry in words."""
-    sets = features if isinstance(features, list | tuple) else [features]
-    words = {"all": "all features", "each": "each feature"}
-    return " and ".join(words.get(str(one), str(one)) for one in sets)

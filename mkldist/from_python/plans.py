@@ -62,27 +62,14 @@ RULE = (
 
 @dataclass(frozen=True)
 class SizeCost:
-    """Expected cost of all runs on one data set and bank.
-
-    Parameters
-    ----------
-    dataset, bank : str
-        Names of the data set and of the bank.
-    runs, passes : int
-        Runs, and passes over the bank that all of them take.
-    bytes : int
-        Bytes of kernel values that these passes read or compute.
-    seconds : float
-        Time of one processor, a rough upper estimate: the build of the banks, and what
-        :func:`mkldist.run.sweep_setup.bank_seconds` says of runs on them.
-    """
+    """Expected cost of all runs on one data set and bank."""
 
     dataset: str
     bank: str
     runs: int
-    passes: int
-    bytes: int
-    seconds: float
+    passes: int  # over the bank, of all these runs
+    bytes: int  # of kernel values that these passes read or compute
+    seconds: float  # of one processor, a rough upper estimate, with the build of the bank
 
 
 def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
@@ -318,27 +305,6 @@ class SweepPlan:
 
     Printed, it is the text of ``mkldist plan``.
 
-    Parameters
-    ----------
-    plan : Plan
-        Every run, bank and batch; of a search, as many as there may be.
-    data : tuple of str
-        Lines about the data sets: what was taken, and how.
-    recorded : Recorded
-        How many of the runs are recorded already.
-    n_workers : int
-        Workers that the plan is for.
-    passes_by_bank : mapping of (str, str) to int
-        Passes that are expected, by data set and bank; with a search, those of its first rounds.
-    forecasts : tuple of Forecast
-        What it is expected to take on rising numbers of workers, if a number was asked for.
-    forecast_notes : str
-        Sentences on the forecasts: rates, methods that no record times, runs that fail.
-    n_threads : int
-        Threads of each worker.
-    n_problems : mapping of str to int
-        Classes of each data set that are learnt against the rest; 1 for two classes.
-
     Attributes
     ----------
     n_runs, n_recorded, n_failed : int
@@ -358,14 +324,16 @@ class SweepPlan:
         The forecasts, a row for each number of workers.
     """
 
-    plan: Plan
-    data: tuple[str, ...]
-    recorded: Recorded
-    n_workers: int
+    plan: Plan  # every run, bank and batch; of a search, as many as there may be
+    data: tuple[str, ...]  # lines about the data sets: what was taken, and how
+    recorded: Recorded  # how many of the runs are recorded already
+    n_workers: int  # that the plan is for
+    # Passes that are expected, by data set and bank; with a search, those of its first rounds
     passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    forecasts: tuple[Forecast, ...] = ()
-    forecast_notes: str = ""
-    n_threads: int = 1
+    forecasts: tuple[Forecast, ...] = ()  # for rising numbers of workers, if one was asked for
+    forecast_notes: str = ""  # sentences on the rates and on methods that no record times
+    n_threads: int = 1  # of each worker
+    # Classes of each data set that are learnt against the rest; 1 for two classes
     n_problems: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -382,27 +350,7 @@ class SweepPlan:
         storage: float | None = None,
         allow_code: bool = False,
     ) -> SweepPlan:
-        """Plan a sweep; read its data and write nothing.
-
-        Parameters
-        ----------
-        spec, origin, data_dirs, output
-            As for :func:`mkldist.run.sweep.run_sweep`.
-        given : mapping of str to InputData, optional
-            Data sets that are in memory, by name.
-        workers, threads : int, optional
-            Workers to plan for and threads of each, which may be of other machines, and to
-            foretell; by default a worker for each processor of this one, without a forecast.
-        storage : float, optional
-            Bytes a second of the storage that the workers share; by default as measured here.
-        allow_code : bool
-            True if kernel functions that are not mkldist's may be imported and called.
-
-        Raises
-        ------
-        mkldist.errors.InputError
-            For input that cannot be used.
-        """
+        """Plan a sweep; read its data and write nothing."""
         options = ConnectOptions(n_workers=default_workers())
         if workers or threads:
             workers, threads = workers or 1, threads or 1
