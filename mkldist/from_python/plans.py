@@ -350,7 +350,7 @@ class SweepPlan:
         storage: float | None = None,
         allow_code: bool = False,
     ) -> SweepPlan:
-        """Plan a sweep; read its data and write nothing."""
+        """Plan a sweep for workers here or elsewhere; read its data and write nothing."""
         options = ConnectOptions(n_workers=default_workers())
         if workers or threads:
             workers, threads = workers or 1, threads or 1
