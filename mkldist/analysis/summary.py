@@ -10,8 +10,8 @@ import numpy as np
 
 from mkldist.analysis.losses import TO_TRY, Standing, constant_words, scored_part
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.consoles import ENDLESS
 from mkldist.core.metrics import BESIDE, METRICS, NOTHING, PARTS, Metric, part_of_variable
+from mkldist.core.terminal import ENDLESS
 from mkldist.core.wording import pluralize
 from mkldist.results.rows import (
     hyperparameters,

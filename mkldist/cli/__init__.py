@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import click
 
-from mkldist.core.interrupts import interrupt_by_all_signals, own_handlers
+from mkldist.core.terminal import interrupt_by_all_signals, own_handlers
 from mkldist.errors import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,

@@ -16,8 +16,8 @@ from mkldist.cli.options import (
     print_json,
     tell_left_out,
 )
-from mkldist.core.consoles import command_line, plain_table, standard_output
 from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
+from mkldist.core.terminal import command_line, plain_table, standard_output
 
 if TYPE_CHECKING:
     from rich.console import Console

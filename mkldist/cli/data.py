@@ -19,7 +19,7 @@ from mkldist.cli.options import (
     overwrite_option,
     print_json,
 )
-from mkldist.core.consoles import command_line
+from mkldist.core.terminal import command_line
 from mkldist.from_python.listings import KINDS, Known
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from mkldist.cli.options import (
     results_argument,
     sweep_options,
 )
-from mkldist.core.consoles import command_line, plain_table, standard_error, standard_output
+from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
 

@@ -22,7 +22,7 @@ from mkldist.cli.options import (
     results_argument,
     tell_left_out,
 )
-from mkldist.core.consoles import command_line, plain_table, standard_output
+from mkldist.core.terminal import command_line, plain_table, standard_output
 from mkldist.core.wording import pluralize
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mkldist.cli.options import (
     results_argument,
     tell_left_out,
 )
-from mkldist.core.consoles import plain_table, standard_output
+from mkldist.core.terminal import plain_table, standard_output
 from mkldist.results.export import ENDINGS, format_of
 
 if TYPE_CHECKING:

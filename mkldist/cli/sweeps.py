@@ -21,7 +21,7 @@ from mkldist.cli.options import (
     sweep_options,
     threads_option,
 )
-from mkldist.core.consoles import command_line, plain_table, standard_error, standard_output
+from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import EXIT_FAILED_RUNS, StoreError
 from mkldist.results.folder import rewritten_files

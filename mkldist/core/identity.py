@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,42 +21,7 @@ def content_id(**parts: Any) -> str:
     >>> content_id(a=1, b="x") == content_id(b="x", a=1)
     True
     """
-    return _id_of(_document({name: json_text(part) for name, part in parts.items()}))
-
-
-class CommonParts:
-    """Parts that many contents share, written as JSON once."""
-
-    def __init__(self, **parts: Any) -> None:
-        self._texts = {name: json_text(part) for name, part in parts.items()}
-        self._templates: dict[tuple[str, ...], str] = {}  # of these parts, by the names of others
-
-    def id_with(self, texts: Mapping[str, str]) -> str:
-        """Return the :func:`content_id` of these parts and of others, given as :func:`json_text`.
-
-        Examples
-        --------
-        >>> CommonParts(a=1).id_with({"b": json_text("x")}) == content_id(a=1, b="x")
-        True
-        """
-        names = tuple(texts)
-        if names not in self._templates:
-            own = {name: text.replace("%", "%%") for name, text in self._texts.items()}
-            self._templates[names] = _document(own | {name: f"%({name})s" for name in names})
-        return _id_of(self._templates[names] % texts)
-
-
-def json_text(part: Any) -> str:
-    """Return a part of a content as JSON, which does not depend on the order of keys."""
-    return json.dumps(part, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def _document(texts: Mapping[str, str]) -> str:
-    """Return parts that are written as JSON as one document."""
-    return "{" + ",".join(f'"{name}":{texts[name]}' for name in sorted(texts)) + "}"
-
-
-def _id_of(document: str) -> str:
+    document = json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.blake2b(document.encode(), digest_size=10).hexdigest()
 
 

@@ -38,8 +38,8 @@ from mkldist.analysis.pairing import Chosen, Place, Results, paired
 from mkldist.analysis.selection import is_selected
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.consoles import command_line
 from mkldist.core.metrics import Metric, default_metric
+from mkldist.core.terminal import command_line
 from mkldist.core.threads import threads_for
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError, InputError, SpecError, StoreError, nearest

@@ -1,6 +1,6 @@
 """Fitted models, all that predictions on new rows need, and their files.
 
-A file is one frame of :mod:`mkldist.core.frames`, of arrays and words without code: kernels are
+A file is one frame of :mod:`mkldist.core.checksums`, of arrays and words without code: kernels are
 described in words, and points that decision functions share stand there once.
 """
 
@@ -24,8 +24,8 @@ import numpy.typing as npt
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.checksums import MAGIC, Arrays, frame, unframed
 from mkldist.core.durable import remove_temporaries, write_file, writing
-from mkldist.core.frames import MAGIC, Arrays, frame, unframed
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.checks import as_sparse, check_sparse

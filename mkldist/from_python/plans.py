@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.bank.factored_kernels import FactorLimits
-from mkldist.core.consoles import as_text, plain_table
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
+from mkldist.core.terminal import as_text, plain_table
 from mkldist.core.wording import pluralize, truncate
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders

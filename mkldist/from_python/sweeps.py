@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mkldist.core.consoles import command_line, standard_error
+from mkldist.core.terminal import command_line, standard_error
 from mkldist.data.inputs import SUFFIX, InputData, input_data
 from mkldist.errors import FailedRunsWarning, InputError, SpecError, nearest
 from mkldist.from_python.short_errors import with_short_errors

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.store import BankShape, FactorShape
-from mkldist.core.identity import json_text
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec, SweepSpec
@@ -128,12 +127,11 @@ class Proposal:
     is_followed: bool = False
     source: str = ""  # id of the run whose solution gave a setting
 
-    @cached_property
-    def texts(self) -> dict[str, str]:
-        """The settings, and the runs that decided on them, as texts by which ids know them."""
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The settings, and the runs that decided on them, by which ids know them."""
         decided_by = {"after": self.after, "source": self.source}
-        found = {name: json_text(run_id) for name, run_id in decided_by.items() if run_id}
-        return {"params": json_text(self.params), **found}
+        return {"params": self.params, **{name: one for name, one in decided_by.items() if one}}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
 from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.bank.store import FACTORS_VERSION
 from mkldist.core.devices import CPU
-from mkldist.core.identity import CommonParts, content_id
+from mkldist.core.identity import content_id
 from mkldist.core.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.costs import passes_by_bank, peak_memory
@@ -315,7 +315,7 @@ class _Planner:
         if execution == "shared" and grid.is_path and grid.method.has_path:
             execution = "path"
         limits = FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
-        problem = CommonParts(
+        problem = content_id(
             version=IDENTITY_VERSION,
             bank=bank.id,
             split=facts.split_fingerprints[split],
@@ -331,7 +331,7 @@ class _Planner:
         )
         place = bank.dataset, bank.spec.label, entry.key, split
         if self._is_open:
-            self._places.setdefault(problem.id_with({}), []).append(place)
+            self._places.setdefault(problem, []).append(place)
         first = RunPlan(
             id="",
             dataset=bank.dataset,
@@ -354,6 +354,6 @@ class _Planner:
         else:  # splits with fewer training rows are for searches alone
             proposals = self._grid_points[place[0], place[2]] if split < facts.n_splits else ()
         return [
-            first.at_other_point(problem.id_with(proposal.texts), proposal)
+            first.at_other_point(content_id(problem=problem, **proposal.identity), proposal)
             for proposal in proposals
         ]

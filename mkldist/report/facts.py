@@ -15,9 +15,9 @@ from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_
 from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.selection import stability_of, weights_at_best
 from mkldist.analysis.summary import loss_of, selected_summary, summary
-from mkldist.core.consoles import command_line
 from mkldist.core.identity import content_id
 from mkldist.core.metrics import Metric
+from mkldist.core.terminal import command_line
 from mkldist.results.folder import restored_manifest
 from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, to_frame
 from mkldist.results.schema import DATA, RunState, metric_of

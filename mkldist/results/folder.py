@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.core.checksums import json_value, parsed, write_checked
-from mkldist.core.consoles import command_line
 from mkldist.core.durable import (
     discard,
     is_alive,
@@ -27,6 +26,7 @@ from mkldist.core.durable import (
     write_json,
     writing,
 )
+from mkldist.core.terminal import command_line
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.journal import JOURNAL, Journal
 

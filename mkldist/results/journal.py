@@ -1,8 +1,8 @@
 """The journal of a sweep: one file to which the outcomes of its runs are appended.
 
 The process that owns the output folder appends; any process may read meanwhile.  A record is a
-frame, see :mod:`mkldist.core.frames`: a head with its states, scores and other small values, and a
-body with its arrays and its provenance.  A later frame of a run takes the place of the earlier one.
+frame of :mod:`mkldist.core.checksums`: a head with its states, scores and other small values, and
+a body with its arrays and its provenance.  A later frame of a run replaces the earlier one.
 A writer that is killed leaves the beginning of a frame, where readers stop and which the next
 writer cuts off.  What a damaged frame held counts as not recorded.
 """
@@ -22,9 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from mkldist.core.consoles import command_line
-from mkldist.core.durable import flush_folder, make_folder, replacing
-from mkldist.core.frames import (
+from mkldist.core.checksums import (
     HEADER_BYTES,
     MAGIC,
     Arrays,
@@ -33,6 +31,8 @@ from mkldist.core.frames import (
     frame,
     frame_header,
 )
+from mkldist.core.durable import flush_folder, make_folder, replacing
+from mkldist.core.terminal import command_line
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.record import ARRAYS, RunRecord
 from mkldist.results.schema import RunState

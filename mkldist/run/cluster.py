@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from mkldist.core.interrupts import delayed_interrupts, own_handlers
+from mkldist.core.terminal import delayed_interrupts, own_handlers
 from mkldist.core.threads import n_processors
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
 from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers, thread_worker

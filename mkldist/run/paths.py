@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.core.consoles import command_line
+from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError, nearest
 from mkldist.results.folder import OutputFolder, read_manifest

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.cache import BankUse, removing_banks, using_banks
 from mkldist.bank.store import list_banks
-from mkldist.core.consoles import command_line
 from mkldist.core.durable import writing
+from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize
 from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
 from mkldist.planning.model import BatchPlan, Plan

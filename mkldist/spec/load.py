@@ -16,7 +16,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from mkldist.core.consoles import command_line
+from mkldist.core.terminal import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec

@@ -17,7 +17,7 @@ from mkldist.cli.compare import compare_command as command
 from mkldist.cli.compare import legend
 from mkldist.cli.models import explain_command, print_explanation
 from mkldist.cli.models import explanation_table as table
-from mkldist.core.consoles import as_text
+from mkldist.core.terminal import as_text
 from mkldist.errors import InputError, StoreError
 from tests.analysis.made_up import made
 from tests.analysis.made_up import pair as made_up_pair

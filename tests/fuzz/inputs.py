@@ -20,8 +20,8 @@ import zarr
 
 import mkldist
 from mkldist.bank.store import open_store
-from mkldist.core.frames import frame, frame_header, unframed
-from mkldist.core.interrupts import own_handlers
+from mkldist.core.checksums import frame, frame_header, unframed
+from mkldist.core.terminal import own_handlers
 from mkldist.data.snapshot import load_snapshot
 from mkldist.data.table_profile import read_columns
 from mkldist.fit.predictions import write_predictions

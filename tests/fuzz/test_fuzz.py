@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mkldist.core.checksums import parsed
-from mkldist.core.frames import unframed
+from mkldist.core.checksums import parsed, unframed
 from mkldist.errors import DataError, SpecError
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 
 import mkldist
 from mkldist.cli.models import predict_command as predict
-from mkldist.core.frames import frame, unframed
+from mkldist.core.checksums import frame, unframed
 from mkldist.errors import OutputError, SpecError, StoreError
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.model import (

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import mkldist
-from mkldist.core.frames import unframed
+from mkldist.core.checksums import unframed
 from mkldist.data.dataset import SourceColumns, View
 from mkldist.errors import DataError
 from mkldist.fit.new_rows import ViewRows

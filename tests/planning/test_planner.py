@@ -76,10 +76,10 @@ def test_ids_are_those_of_stored_results():
         preprocessing={"fit": "all"},
         banks=[{"family": "xu2008", "normalisation": "trace"}],
     )
-    assert plan.id == "e773e9ff9da99beba77e"
+    assert plan.id == "a29891d6823dca7a44f9"
     assert [bank.id for bank in plan.banks] == ["b42f1cb11cb8f368a677"]
-    assert [batch.id for batch in plan.batches] == ["adc53fcf3476e3b9d5d7"]
-    assert [run.id for run in plan.runs] == ["289337ada4f20a421456"]
+    assert [batch.id for batch in plan.batches] == ["ebcbee4149ac15acbb53"]
+    assert [run.id for run in plan.runs] == ["48abf7e470ec3e53f181"]
 
 
 @pytest.mark.parametrize(

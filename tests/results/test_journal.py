@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.core.frames import frame, frame_header, unframed
+from mkldist.core.checksums import frame, frame_header, unframed
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord

@@ -21,7 +21,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import mkldist
-from mkldist.core.frames import frame, unframed
+from mkldist.core.checksums import frame, unframed
 from mkldist.errors import InputError, OutputError, StoreError
 from mkldist.methods.registry import METHODS
 from mkldist.results.export import FORMATS, export

@@ -1,18 +1,43 @@
-"""Signals that interrupt: which do, and how they wait while something is started or closed."""
+"""What consoles print, and signals that interrupt."""
 
 from __future__ import annotations
 
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from rich.table import Table
 
-from mkldist.core.interrupts import (
+import mkldist
+from mkldist.core.terminal import (
     HANDLED,
+    as_text,
     delayed_interrupts,
     interrupt_by_all_signals,
+    standard_error,
+    standard_output,
 )
+
+WORDS = "[/red] [bold]a[0] :warning: \\[b]"
+
+
+def test_brackets_and_colons_are_no_markup(capsys: pytest.CaptureFixture[str]):
+    table = Table(WORDS)
+    table.add_row(WORDS)
+    for content in (WORDS, table):
+        standard_output().print(content)
+        standard_error().print(content)
+        printed = capsys.readouterr()
+        for said in (printed.out, printed.err, as_text(content, 80)):
+            assert WORDS in said
+
+
+def test_no_other_module_makes_a_console():
+    package = Path(mkldist.__file__).parent
+    makers = {file for file in package.rglob("*.py") if "Console(" in file.read_text("utf-8")}
+    assert makers == {package / "core" / "terminal.py"}
 
 
 @pytest.fixture(autouse=True)
