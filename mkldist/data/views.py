@@ -110,10 +110,7 @@ def _table_groups(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]
         raise DataError(where, found, "a table of lists", REWRITE) from error
     for name, members in table.items():
         if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
-            hint, expected = (
-                f'Write "{name}": ["feature", "feature"]',
-                "a list of names of features",
-            )
+            hint, expected = f'Write "{name}": ["feature"]', "a list of names of features"
             raise DataError(f"{where}: {name}", f"{members!r:.60}", expected, hint)
         yield where, name, members
 

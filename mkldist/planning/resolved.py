@@ -435,23 +435,17 @@ def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
             "the package matplotlib",
             "pip install 'mkldist[figures]' installs it",
         )
-    if dataset.x is None:
-        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
-        found = f"{dataset.name!r}, which holds {kind}"
-    elif dataset.classes is None:
-        found = f"{dataset.name!r}, a data set of regression"
-    elif dataset.n_features != 2:
-        found = f"{dataset.name!r}, which has {dataset.n_features} features"
-    elif dataset.given or dataset.texts is not None or dataset.absent is not None:
-        found = f"{dataset.name!r}, which has more than two features for each point"
-    else:
-        return
-    raise SpecError(
-        "outputs.figures",
-        f'"{BOUNDARY}" of {found}',
-        "classes and two features in every data set",
-        "Remove it, or the data set",
-    )
+    n_features = 0 if dataset.x is None else dataset.n_features
+    more = bool(dataset.given) or dataset.texts is not None or dataset.absent is not None
+    if dataset.classes is None or n_features != 2 or more:
+        beside = " and views or texts" if more else ""
+        raise SpecError(
+            "outputs.figures",
+            f'"{BOUNDARY}" of {dataset.name!r}, a data set of {dataset.task} with {n_features} '
+            f"dense features{beside}",
+            "classes and two features in every data set",
+            "Remove it, or the data set",
+        )
 
 
 def check_metric(spec: SweepSpec, grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

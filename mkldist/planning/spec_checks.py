@@ -167,13 +167,7 @@ def _with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
 
 
 def smaller_shares(search: SearchSpec | None) -> list[float]:
-    """Return the shares of the training rows on all rungs of a search but the last; often none.
-
-    Examples
-    --------
-    >>> smaller_shares(SearchSpec(kind="halving", trials=9, resource="training-size"))
-    [0.111, 0.333]
-    """
+    """Return the shares of the training rows on all rungs of a search but the last; often none."""
     if search is None or search.rung_dim != "training_fraction":
         return []
     return _levels(search.first or float(search.factor) ** (1 - search.rungs), 1.0, search.rungs)
@@ -183,11 +177,6 @@ def n_asked(n_splits: int, search: SearchSpec | None) -> int:
     """Return how many of the splits of a data set, the first ones, the sweep asks for.
 
     The others repeat them with fewer training rows.
-
-    Examples
-    --------
-    >>> n_asked(6, SearchSpec(kind="halving", trials=9, resource="training-size"))
-    2
     """
     return n_splits // (1 + len(smaller_shares(search)))
 

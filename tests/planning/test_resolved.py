@@ -429,9 +429,9 @@ VALUES = labelled([0.5, 1.5], classes=None)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (THREE, "'a', which has 3 features"),
-        (GRAMS, "'a', which holds Gram matrices"),
-        (VALUES, "'a', a data set of regression"),
+        (THREE, "'a', a data set of classification with 3 dense"),
+        (GRAMS, "'a', a data set of classification with 0 dense"),
+        (VALUES, "'a', a data set of regression with 2 dense"),
     ],
 )
 def test_boundaries_need_two_features_and_classes(given, said):

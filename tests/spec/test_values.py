@@ -102,23 +102,22 @@ def test_paths_are_text_or_paths(tmp_path):
 
 
 @pytest.mark.parametrize("value", [None, 5, b"a", InBytes(), ["a"], "a\0b", "x" * 300])
-@pytest.mark.parametrize("function", ["open_results", "load_model", "output", "rerun"])
-def test_what_no_system_has_as_a_path_is_refused_by_its_argument(
-    function, value, tmp_path, monkeypatch
-):
+def test_what_no_system_has_as_a_path_is_refused(value):
+    with pytest.raises(SpecError, match=r"^output: found .*; expected a path"):
+        as_path("output", value)
+
+
+def test_paths_are_refused_by_their_argument(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if function == "output":
-        if value is None:
-            return
-        with pytest.raises(SpecError, match=r"^output: found .*; expected a path"):
-            mkldist.sweep(SPEC, output=value, workers=0, progress=False)
-    else:
+    with pytest.raises(SpecError, match=r"^output: found .*; expected a path"):
+        mkldist.sweep(SPEC, output=5, workers=0, progress=False)
+    for function in (mkldist.open_results, mkldist.load_model, mkldist.rerun):
         with pytest.raises(SpecError, match=r"^(path|results): found .*; expected a path"):
-            getattr(mkldist, function)(value)
+            function(b"a")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("value", ["no", "", 0, 1, None])
+@pytest.mark.parametrize("value", ["no", 0, None])
 def test_flags_are_true_or_false(value, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     check_flags(progress=True, allow_code=False)
