@@ -40,6 +40,7 @@ from mkldist.run.sweep_setup import (
     build_seconds,
     certificate_bytes,
     sweep_rounds,
+    whole_solvers,
 )
 from mkldist.spec.checks import MOST_WORKERS, check_flags
 from mkldist.spec.datasets import GraphTable
@@ -56,7 +57,8 @@ SIZE_HEADINGS = ("runs", "passes", "bytes", "seconds")
 RULE = (
     "time:      of one processor, a rough upper estimate, of which runs may take a tenth: a second",
     "           for 4 GB of passes over stored kernels, 0.4 GB of kernels built or computed in",
-    "           passes, or 20 solvers, each with 50 factorisations of its Gram matrix besides",
+    "           passes, or 20 solvers, each with 10 factorisations of its Gram matrix besides;",
+    "           a solver that starts from the solution at another C counts as a tenth of one",
 )
 
 
@@ -77,7 +79,6 @@ def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[Si
     for (dataset, label), of_all in passes.items():
         banks = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)]
         runs = [r for r in plan.runs if (r.dataset, r.bank_label) == (dataset, label)]
-        n_solvers = sum(run.n_jobs for run in runs)
         share = 1 / len(banks)
         yield SizeCost(
             dataset,
@@ -86,7 +87,7 @@ def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[Si
             of_all,
             round(share * of_all * sum(bank.n_bytes for bank in banks)),
             sum(bank_seconds(bank, share * of_all, 0) + build_seconds(bank) for bank in banks)
-            + bank_seconds(banks[0], 0, n_solvers),
+            + bank_seconds(banks[0], 0, whole_solvers(runs)),
         )
 
 

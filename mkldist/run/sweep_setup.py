@@ -145,12 +145,12 @@ class Work:
         return {key.id: ref for key, ref in self.banks.items()} | stored
 
 
-SECONDS_OF_PROCESSES = 3.0  # that starting processes takes, with their imports
+SECONDS_OF_PROCESSES = 5.0  # that starting processes takes, with their imports
 SECONDS_OF_A_SOLVER = 0.05
 BYTES_A_SECOND = 4e9  # of a pass over stored kernels
 RECOMPUTED_BYTES_A_SECOND = 4e8
 FLOPS_A_SECOND = 4e9
-FACTORISATIONS = 50  # of the Gram matrix, that a solver's machines are worth
+FACTORISATIONS = 10  # of the Gram matrix, that a solver's machines are worth
 
 
 def planned(
@@ -251,9 +251,13 @@ def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
     batches = list(batches)
     seconds = sum(build_seconds(banks[bank]) for bank in {batch.bank for batch in batches})
     for batch in batches:
-        n_solvers = sum(run.n_jobs for run in batch.runs)
-        seconds += bank_seconds(banks[batch.bank], passes, n_solvers)
+        seconds += bank_seconds(banks[batch.bank], passes, whole_solvers(batch.runs))
     return seconds
+
+
+def whole_solvers(runs: Iterable[RunPlan]) -> float:
+    """Return the number of solvers of some runs; one that starts from a solution is a tenth."""
+    return sum(run.n_jobs * (0.1 if run.on_path else 1.0) for run in runs)
 
 
 def build_seconds(bank: BankPlan) -> float:
@@ -270,11 +274,11 @@ def certificate_bytes(bank: BankPlan) -> float:
     return FLOAT_BYTES * bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
 
 
-def bank_seconds(bank: BankPlan, passes: float, n_solvers: int) -> float:
+def bank_seconds(bank: BankPlan, passes: float, n_solvers: float) -> float:
     """Return the seconds of one thread that runs on a bank are expected to take, roughly.
 
     A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
-    solvers; each solver also takes the time of 50 factorisations of its Gram matrix.  On factors
+    solvers; each solver also takes the time of 10 factorisations of its Gram matrix.  On factors
     it takes that of a pass over the kernels in each round instead.
     """
     if bank.is_factored:

@@ -476,7 +476,7 @@ def test_a_bank_that_takes_long_to_build_is_no_small_work():
     """A run that looks at no kernel still waits for its bank."""
     text = sweep_text({}, repeats=1) + '[[methods]]\nname = "majority"'
     few = plan_of(text)
-    many = plan_of(text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 400"))
+    many = plan_of(text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 600"))
     [bank] = many.banks
     assert bank.stored
     assert bank.n_bytes / BYTES_BUILT_A_SECOND > SECONDS_OF_PROCESSES
