@@ -240,23 +240,11 @@ def held_out_values(
 ) -> list[list[Floats]]:
     """Return the values of decision functions at rows that they were not trained on.
 
-    Each problem is solved on the training rows of each fold, on which kernels are normalised.  Its
-    settings follow each other along the method's path, and solvers of all folds share passes.
-
-    Parameters
-    ----------
-    method : Method
-        The method.
-    bank : KernelBank
-        Kernels on all n rows.
-    problems : sequence of (n,) or (n, k) float64
-        Labels.
-    folds : sequence of (training rows, held-out rows)
-        The folds.
-    points : sequence of SolverParams
-        Settings, which differ in one parameter.
-    weights : sequence of (m,) float64 or None
-        Weights of the training rows of each fold; None for ones.
+    Each problem, labels (n,) or (n, k) of all rows, is solved on the training rows of each fold, on
+    which kernels are normalised.  Its settings `points`, which differ in one parameter, follow each
+    other along the method's path, and solvers of all folds share passes.  `folds` are pairs of
+    training and held-out rows, `weights` those of the training rows of each, None for ones.  Values
+    (h, k) are returned by setting and by fold.
     """
     views = bank.views([train for train, _ in folds])
     order = [points.index(one) for one in method.along_path(points)]

@@ -21,12 +21,7 @@ from mkldist.bank.bank_kernels import BankKernels, GivenKernel
 from mkldist.bank.build import build_blocks, open_bank
 from mkldist.bank.cache import NodeCache, default_directory
 from mkldist.bank.device import on_device
-from mkldist.bank.factored_kernels import (
-    FactoredKernels,
-    FactorLimits,
-    begin_factors,
-    least_bytes,
-)
+from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors, least_bytes
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine
@@ -57,9 +52,7 @@ from mkldist.data.grams import (
     semidefinite,
     tolerance_of,
 )
-from mkldist.data.grams import (
-    check_finite as check_finite_matrix,
-)
+from mkldist.data.grams import check_finite as check_finite_matrix
 from mkldist.data.validate import group_columns
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport

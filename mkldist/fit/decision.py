@@ -40,24 +40,12 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class BankFunctions:
-    """k decision functions on kernels as the bank stores them, without any normalisation.
+    """k decision functions on kernels as the bank stores them, without any normalisation."""
 
-    Parameters
-    ----------
-    kernels : (S,) intp
-        Indices of the kernels of non-zero weight.
-    weights : (S,) float64
-        Their weights, which the functions share.
-    coefficients : (n, k) or (S, n, k) float64
-        Expansion coefficients of the view's points, shared by all kernels or of each kernel's own.
-    bias : (k,) float64
-        Intercepts.
-    """
-
-    kernels: Ints
-    weights: Floats
-    coefficients: Floats
-    bias: Floats
+    kernels: Ints  # (S,), indices of those of non-zero weight
+    weights: Floats  # (S,), which the functions share
+    coefficients: Floats  # (n, k) of the view's points, or (S, n, k) of each kernel's own
+    bias: Floats  # (k,)
 
     @classmethod
     def of(
@@ -121,20 +109,9 @@ class NewPoints:
 
     Kernels are evaluated where their coefficients are not zero, a few kernels and points at a time.
 
-    Parameters
-    ----------
-    view : BankView
-        The bank as solvers saw it.
-    n_points : int
-        Number t of the new points.
-    values : callable
-        Source of the values of kernels between the new points and those of the view.
-    cached_bytes : int
-        Size of the largest combination of kernels, (t, n), that is made as a whole.  The last one
-        is cached: functions of equal kernel weights, such as those of a baseline along a grid of C,
-        compute it once.
-    block_bytes : int
-        Size of the values of kernels that are in memory together.
+    `values` yields kernels between the new points and those of the view.  Where a whole combination
+    of kernels, (t, n), takes at most `cached_bytes`, the last one is cached: functions of equal
+    kernel weights, such as those of a baseline along a grid of C, compute it once.
     """
 
     view: BankView
@@ -161,19 +138,8 @@ class NewPoints:
     ) -> Floats:
         """Evaluate the decision functions of a solver, whose parameters are as it returned them.
 
-        Parameters
-        ----------
-        kernel_weights, coefficients, bias
-            As for :meth:`BankFunctions.of`.
-
-        Returns
-        -------
-        (t,) or (t, k) float64
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            If the functions are of another bank.
+        They are as for :meth:`BankFunctions.of`; the values are (t,), or (t, k).  A GramError
+        refuses functions of another bank.
         """
         n = self.view.n_points
         points = coefficients.shape[-1 - np.ndim(bias)]
@@ -277,41 +243,19 @@ class Expansion:
 
     Kernels are as their functions define them: the weights contain the normalisation, the
     coefficients and the bias the centring.
-
-    Parameters
-    ----------
-    kernels : KernelList
-        Those of the S kernels that are functions of features, the first.
-    index : (S,) intp
-        The places of all in the bank.
-    cosine : bool
-        True if kernels are scaled to unit self-similarities.
-    points : (s, d) float64 array or csr_array
-        Support points, those whose coefficients are not all zero; NaN where they lack a feature.
-    weights : (S,) float64
-        Weights of the kernels.
-    coefficients : (s, k) or (S, s, k) float64
-        Coefficients, shared by all kernels or of each kernel's own.
-    bias : (k,) float64
-        Intercepts.
-    given : tuple of GivenKernel
-        The last kernels: Gram matrices that were given.
-    rows : (s,) intp, or None
-        Places of the support points among the points of these matrices; None without any.
-    texts : TextSupport, or None
-        The kernels of texts, between those of features and the given ones; None without any.
     """
 
-    kernels: KernelList
-    index: Ints
-    cosine: bool
+    kernels: KernelList  # the first of the S kernels: those that are functions of features
+    index: Ints  # (S,), places of all kernels in the bank
+    cosine: bool  # True if kernels are scaled to unit self-similarities
+    # (s, d) array or csr_array: points whose coefficients are not all 0; NaN for missing features
     points: Floats
-    weights: Floats
-    coefficients: Floats
-    bias: Floats
-    given: tuple[GivenKernel, ...] = ()
-    rows: Ints | None = None
-    texts: TextSupport | None = None
+    weights: Floats  # (S,)
+    coefficients: Floats  # (s, k), shared by all kernels, or (S, s, k) of each kernel's own
+    bias: Floats  # (k,)
+    given: tuple[GivenKernel, ...] = ()  # the last kernels: Gram matrices
+    rows: Ints | None = None  # (s,), places of the support points among the points of these
+    texts: TextSupport | None = None  # kernels of texts, between those of features and the given
 
     @classmethod
     def of(
@@ -426,16 +370,9 @@ class Expansion:
 
         Kernel values from `many_values` on are computed by a compiled loop.  Otherwise points are
         taken a few at a time, so that the kernels of one feature subset stay in the processor's
-        cache between their evaluation and their products with the coefficients.
-
-        Parameters
-        ----------
-        X : (t, d) float64 array or csr_array
-            Points, of the kind of the support points; NaN where they lack a feature.
-        between : mapping of str to (M, t, n) float64, optional
-            Kernel values of the views that :attr:`given` names.
-        texts : (t, c) array of str objects, optional
-            Texts of the points in the columns of :attr:`texts`, empty where they have none.
+        cache between their evaluation and their products with the coefficients.  Points are of the
+        kind of the support points, NaN where they lack a feature; `between` holds the kernel values
+        of the views that :attr:`given` names; `texts` (t, c) are empty where a point has none.
         """
         t, own = X.shape[0], len(self.kernels)
         found = np.tile(self.bias, (t, 1))

@@ -53,14 +53,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import code_of
 from mkldist.results.record import RunRecord
 from mkldist.results.rows import place_of
-from mkldist.results.schema import (
-    CLASS_BIAS,
-    OF_SPLITS,
-    STATE,
-    WEIGHTS,
-    RunState,
-    metric_of,
-)
+from mkldist.results.schema import CLASS_BIAS, OF_SPLITS, STATE, WEIGHTS, RunState, metric_of
 from mkldist.scores import multiclass_scores, regression_scores, two_class_scores
 from mkldist.solvers.base import learns_unlabelled
 from mkldist.solvers.solver_params import plain_settings, validate

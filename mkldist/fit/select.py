@@ -41,14 +41,7 @@ from mkldist.results.rows import (
     settings_of,
     to_frame,
 )
-from mkldist.results.schema import (
-    ON_FACTORS,
-    RUN_ID,
-    SPLIT,
-    STATE,
-    RunState,
-    metric_of,
-)
+from mkldist.results.schema import ON_FACTORS, RUN_ID, SPLIT, STATE, RunState, metric_of
 from mkldist.results.tree import open_results
 from mkldist.solvers.base import Solution, exact_proximity_of, proximity_of
 from mkldist.solvers.progress import StopReason
@@ -628,14 +621,8 @@ def calibrated(model: Model, prepared: Prepared, method: str, split: int | None 
 def held_out_values(prepared: Prepared, split: int | None = None) -> tuple[Ints, Floats, Ints]:
     """Return rows of the data set, their decision values by a fit without them, and their folds.
 
-    Returns
-    -------
-    rows : (n,) intp
-        All labelled rows, or the training rows of the split.
-    values : (n, 1) or (n, k) float64
-        Decision values; a column for each of several classes.
-    folds : (n,) intp
-        Numbers of the folds.
+    The rows (n,) are all labelled ones, or the training rows of the split; the values are (n, 1),
+    or (n, k) of several classes.
     """
     source, run = prepared
     dataset, selection = source.dataset, SelectionSpec()

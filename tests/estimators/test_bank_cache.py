@@ -237,10 +237,3 @@ def test_a_column_by_number_is_not_one_by_name():
     by_name = lent(cache, kernels, names=names, groups={"one": ["0"]})
     assert by_number.kernels["columns"].tolist() == [("1",)]
     assert by_name.kernels["columns"].tolist() == [("0",)]
-
-
-def test_a_bank_that_cannot_be_made_leaves_no_entry():
-    cache = BankCache(2**20)
-    with pytest.raises(SpecError):
-        lent(cache, groups={"x": [7, 7]}, views={"x": [0]})
-    assert not cache._entries

@@ -37,7 +37,7 @@ from mkldist.kernels import Additive
 OF_WEIGHTS = {
     "check_sample_weight_equivalence_on_dense_data": (
         "weights multiply C; scaling and the normalisation of kernels count each row once"
-    ),
+    )
 }
 EXPECTED_TO_FAIL = {
     "MKLClassifier": OF_WEIGHTS,
@@ -46,7 +46,7 @@ EXPECTED_TO_FAIL = {
     "MKLClassifierCV": {
         "check_sample_weight_equivalence_on_dense_data": (
             "folds divide rows, whatever their weights, and scaling counts each row once"
-        ),
+        )
     },
     "SemiSupervisedMKLClassifier": {
         "check_sample_weight_equivalence_on_dense_data": "a repeated row is one more in the graph",

@@ -323,8 +323,7 @@ def test_without_a_parameter_it_is_no_worse_than_svc():
 
 
 @pytest.mark.parametrize(
-    "kernels",
-    [[mkldist.kernels.Precomputed(np.eye(4))], np.eye(4), np.eye(4)[None], [np.eye(4)]],
+    "kernels", [[mkldist.kernels.Precomputed(np.eye(4))], np.eye(4), np.eye(4)[None], [np.eye(4)]]
 )
 def test_given_matrices_are_refused_since_rows_are_divided(kernels):
     model = mkldist.MKLClassifier(kernels=kernels)

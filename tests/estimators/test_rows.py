@@ -16,10 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import (
-    check_estimator_sparse_array,
-    check_estimator_sparse_tag,
-)
+from sklearn.utils.estimator_checks import check_estimator_sparse_array, check_estimator_sparse_tag
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier

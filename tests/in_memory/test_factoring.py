@@ -74,10 +74,7 @@ def test_methods_that_need_matrices_are_refused_and_those_that_do_not_are_named(
     said = f"{method} on a bank of factors.*holds up to [0-9,]* points; .*level.*Or make"
     with (
         KernelBank(X, ENTRIES, backend="factors", rank=5, normalisation="trace") as bank,
-        pytest.raises(
-            SpecError,
-            match=said,
-        ),
+        pytest.raises(SpecError, match=said),
     ):
         mkldist.solve(method, bank, Y)
 

@@ -91,8 +91,7 @@ def test_a_matrix_takes_one_factorisation_at_most(packed_bank, factorisations, c
 
 
 @pytest.mark.parametrize(
-    ("check", "order"),
-    [("full", [30, "threads"]), ("active", ["threads"]), ("none", ["threads"])],
+    ("check", "order"), [("full", [30, "threads"]), ("active", ["threads"]), ("none", ["threads"])]
 )
 def test_what_factorises_is_loaded_before_threads_begin(packed_bank, monkeypatch, check, order):
     """A library that one of several threads loads does not always take the limit of threads."""

@@ -135,10 +135,7 @@ def test_entries_are_those_of_a_sweep_file():
         (None, "kernels: found None"),
         (np.array([GAUSSIAN]), "kernels: found array"),
         (["gaussian"], r'kernels\[0\]: found "gaussian"; expected a table'),
-        (
-            [GAUSSIAN | {"width": 1}],
-            r"kernels\[0\].width: found an unknown key; .* mean 'widths'",
-        ),
+        ([GAUSSIAN | {"width": 1}], r"kernels\[0\].width: found an unknown key; .* mean 'widths'"),
         ([{"function": "gausian"}], r"kernels\[0\].function: found .* mean 'gaussian'"),
         ([GAUSSIAN, GAUSSIAN | {"widths": [1, -1]}], r"kernels\[1\].widths\[1\]: found -1"),
     ],
@@ -430,11 +427,7 @@ def explicit_mixed() -> np.ndarray:
 def test_a_bank_of_views_is_that_of_explicit_matrices(backend, normalisation):
     grams, C = explicit_mixed(), 20.0
     with KernelBank(
-        views_at(KNOWN),
-        kernels(),
-        missing="zero",
-        backend=backend,
-        normalisation=normalisation,
+        views_at(KNOWN), kernels(), missing="zero", backend=backend, normalisation=normalisation
     ) as bank:
         own = grams[:, KNOWN, KNOWN]
         factors = np.ones(5)

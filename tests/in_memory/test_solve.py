@@ -421,12 +421,6 @@ def test_other_matrices_are_no_laplacians(form, change, said):
         checked_laplacian(form(change(LAPLACIAN)), 3)
 
 
-def test_labels_0_and_1_are_told_how_to_be_written():
-    bank = mkldist.KernelBank.from_grams(np.eye(4)[None])
-    with pytest.raises(GramError, match=r"Write np.where\(y == 1, 1, -1\)"):
-        mkldist.solve("uniform", bank, np.array([0, 1, 0, 1]), C=1.0)
-
-
 def test_the_laplacian_that_the_message_names_does():
     x = np.random.default_rng(0).normal(size=(20, 2))
     y = np.where(np.arange(20) < 8, np.where(x[:, 0] > 0, 1, -1), 0)

@@ -69,15 +69,7 @@ def made_up_model(classes: Any = ("ill", "well"), *, filled: bool = True) -> Mod
 def made_up_views(view: str = "v", given: str = "k") -> Model:
     """Return a model of a feature ``a``, a view of ``b`` and ``c``, and a given kernel."""
     kernels = kernel_list(
-        [
-            {
-                "function": "linear",
-                "parameter": 1.0,
-                "offset": 0.0,
-                "features": [1, 2],
-                "label": view,
-            }
-        ]
+        [{"function": "linear", "parameter": 1.0, "offset": 0.0, "features": [1, 2], "label": view}]
     )
     points = np.array([[0.0, 1.0, 2.0], [1.0, np.nan, np.nan], [0.0, 3.0, 0.0]])
     function = Expansion(

@@ -20,14 +20,7 @@ from mkldist.cli.models import predict_command as predict
 from mkldist.core.checksums import frame, unframed
 from mkldist.errors import OutputError, SpecError, StoreError
 from mkldist.fit.estimators import BANKS
-from mkldist.fit.model import (
-    FORMAT,
-    Model,
-    described,
-    kernel_list,
-    packed_points,
-    unpacked_points,
-)
+from mkldist.fit.model import FORMAT, Model, described, kernel_list, packed_points, unpacked_points
 from mkldist.kernels import Custom, Gaussian, Linear
 from tests.models.made_up import expansions, made_up_model, made_up_table
 

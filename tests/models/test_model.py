@@ -318,10 +318,7 @@ def test_arrays_of_texts_stand_beside_features(tmp_path):
 )
 def test_arrays_that_do_not_fit_are_refused(arrays, said, tmp_path):
     np.savez(tmp_path / "n.npz", x=np.eye(2), **arrays)
-    with (
-        pytest.raises(DataError, match=said),
-        opened_rows(tmp_path / "n.npz", COLUMNS_T, 9),
-    ):
+    with pytest.raises(DataError, match=said), opened_rows(tmp_path / "n.npz", COLUMNS_T, 9):
         pass
 
 

@@ -165,10 +165,7 @@ def test_named_features_of_sparse_arrays_may_stand_in_any_order(tmp_path):
 @pytest.mark.parametrize("ending", ["npz", "zarr"])
 def test_other_names_of_features_are_refused(names, said, ending, tmp_path):
     path = array_file(tmp_path / f"new.{ending}", x=ROWS, feature_names=np.array(names))
-    with (
-        pytest.raises(DataError, match=said),
-        opened_rows(path, NAMED, 2),
-    ):
+    with pytest.raises(DataError, match=said), opened_rows(path, NAMED, 2):
         pass
 
 
@@ -232,10 +229,7 @@ def test_unknown_categories_are_counted_over_all_blocks(tmp_path):
             lambda text: text + '"1,5",r,S,n,1\n',
             r"line 52, column 'b': found text '1,5'.*Write decimals with a point",
         ),
-        (
-            lambda text: text + "inf,r,S,n,1\n",
-            "line 52, column 'b': found an infinite value",
-        ),
+        (lambda text: text + "inf,r,S,n,1\n", "line 52, column 'b': found an infinite value"),
         (lambda text: text + '1,r,S,"n,1\n', "line 52: found a line that is no row"),
         (lambda text: text.split("\n")[0] + "\n", "no rows"),
         (lambda text: "", "an empty file"),

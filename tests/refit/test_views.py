@@ -198,10 +198,7 @@ def test_views_are_predicted_in_python_as_from_files(folder):
             {"genes": "others", "strings": np.zeros((2, 60))},
             "ids such as q, none of them in the table",
         ),
-        (
-            {"genes": "twice", "strings": np.zeros((2, 60))},
-            "ids that occur more than once: 'p01'",
-        ),
+        ({"genes": "twice", "strings": np.zeros((2, 60))}, "ids that occur more than once: 'p01'"),
     ],
 )
 def test_views_that_do_not_fit_are_refused(views, said, folder):
