@@ -223,21 +223,12 @@ def test_a_manifest_without_a_checksum_is_refused(tmp_path):
 
 
 def test_banks_are_added_by_their_folder_and_none_twice(tmp_path):
-    note_banks(tmp_path, "/one", ["b", "a"])
-    note_banks(tmp_path, "/one", ["b", "c"])
-    note_banks(tmp_path, "s3://two", ["a"])
-    assert noted_banks(tmp_path) == {"/one": ["a", "b", "c"], "s3://two": ["a"]}
-
-
-def test_a_folder_without_banks_is_noted_too(tmp_path):
-    note_banks(tmp_path, "/one", [])
-    assert noted_banks(tmp_path) == {"/one": []}
-
-
-def test_a_note_that_says_nothing_new_is_not_written_again(tmp_path):
-    note_banks(tmp_path, "/one", ["a", "b"])
+    assert noted_banks(tmp_path) == {}
+    for root, banks in (("/one", ["b", "a"]), ("/one", ["b", "c"]), ("s3://two", [])):
+        note_banks(tmp_path, root, banks)
+    assert noted_banks(tmp_path) == {"/one": ["a", "b", "c"], "s3://two": []}
     before = (tmp_path / BANK_NOTE).stat()
-    note_banks(tmp_path, "/one", ["a"])
+    note_banks(tmp_path, "/one", ["a"])  # nothing new, so it is not written again
     after = (tmp_path / BANK_NOTE).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
@@ -278,10 +269,6 @@ def test_a_damaged_note_is_dropped_where_nothing_is_stored(tmp_path, kind):
     broken(tmp_path / BANK_NOTE, kind)
     drop_damaged_note(tmp_path)
     assert checked_note(tmp_path) == {}
-
-
-def test_without_a_note_there_are_none(tmp_path):
-    assert noted_banks(tmp_path) == {}
 
 
 @pytest.fixture

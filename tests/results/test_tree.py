@@ -562,18 +562,14 @@ def test_exports_hold_traces_and_tables_leave_them_out(tmp_path, traced_store):
 
 def test_a_tree_without_any_trace_yet_can_be_exported(tmp_path):
     lay_out(tmp_path, PLAN, FACTS)
-    assert open_results(tmp_path)["heart/level/convergence"].sizes["iteration"] == 0
+    node = open_results(tmp_path)["heart/level/convergence"].to_dataset()
+    assert node.sizes["iteration"] == 0
+    assert node.seconds.attrs["units"] == "s"
+    assert all(node[variable.name].attrs["long_name"] for variable in TRACES)
     with xr.open_datatree(
         export(tmp_path, "netcdf", tmp_path / "results.nc")[0], engine="netcdf4"
     ) as back:
         assert back["heart/level/convergence"].gap.shape == (2, 3, 2, 0)
-
-
-def test_traces_explain_themselves(tmp_path):
-    lay_out(tmp_path, PLAN, FACTS)
-    node = open_results(tmp_path)["heart/level/convergence"].to_dataset()
-    assert node.seconds.attrs["units"] == "s"
-    assert all(node[variable.name].attrs["long_name"] for variable in TRACES)
 
 
 EXPORTED = made_up_plan(predictions=True, banks=("one", "two"), n_splits=2)
