@@ -33,7 +33,7 @@ from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import WIDTHS as FEW_WIDTHS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
-from tests.run.sweeps import kill_after, record_times, records, run_here, run_process
+from tests.run.sweeps import records, run_here
 from tests.variants import quick
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
@@ -269,33 +269,6 @@ def test_every_method_learns_each_class_against_the_rest(tmp_path):
             single = alone.records[name, *place]
             found = record.of_classes["class_objective"][number]
             assert found == pytest.approx(single.objective, rel=1e-9), name
-
-
-@pytest.mark.slow
-def test_a_killed_sweep_of_many_classes_ends_as_one_that_was_not(tmp_path):
-    slow = '[[methods]]\nname = "slow"\nC = [1.0, 2.0, 3.0, 4.0]\n'
-    toml = iris(LEVEL + SHARED + slow, normalisation='"cosine"')
-    toml = toml.replace("tol =", 'execution = "isolated"\ntol =')
-    killed, whole = tmp_path / "killed" / "few", tmp_path / "whole" / "few"
-    for output in (killed, whole):
-        output.parent.mkdir()
-    before = kill_after(3, toml, killed)
-    assert 3 <= len(before) < 14
-    for output in (killed, whole):
-        code, said = run_process(toml, output)
-        assert code == 0, said
-    after = record_times(killed)
-    assert len(after) == 14
-    assert {name: after[name] for name in before} == before
-    found, expected = records(killed), records(whole)
-    assert set(found) == set(expected)
-    for run_id, record in expected.items():
-        again = found[run_id]
-        assert again.state is record.state is RunState.COMPLETE
-        np.testing.assert_array_equal(again.kernel_weights, record.kernel_weights)
-        np.testing.assert_array_equal(again.decision_values, record.decision_values)
-        for name, values in record.of_classes.items():
-            np.testing.assert_array_equal(again.of_classes[name], values)
 
 
 WIDTHS = (0.5, 2.0)
