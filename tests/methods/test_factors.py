@@ -522,14 +522,8 @@ def random_instance(seed: int, methods: tuple[str, ...]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 3, 8, 10])
-def test_the_exact_gap_is_never_below_the_true_one(seed):
-    random_instance(seed, SIMPLEX)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("first", [2000, 2025])
-def test_the_exact_gap_is_never_below_the_true_one_on_hundreds(first):
+def test_the_exact_gap_is_never_below_the_true_one(first):
     compared = 0
     for seed in range(first, first + 25):
         with suppress(cp.SolverError):  # the conic solver misses its own tolerance on a few

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 
 from mkldist.optim import factored_matrix
-from mkldist.optim import factored_matrix as thin_products
 from mkldist.optim.factored_matrix import (
     FactoredMatrix,
     ThinProducts,
@@ -109,12 +108,11 @@ def test_a_multiple_of_an_operator_is_that_of_its_matrix():
     assert_allclose(scaled(ridged(full, 0.5), 0.25) @ vectors, expected, atol=1e-12)
 
 
-THIN_PRODUCTS_RNG = np.random.default_rng(0)
 N = 30
-THIN_PRODUCTS_FACTORS = [THIN_PRODUCTS_RNG.normal(size=(N, rank)) for rank in (3, 0, 12)]
-THIN_PRODUCTS_WEIGHTS = np.array([0.5, 1.0, 2.0])
-FULL = [G @ G.T for G in THIN_PRODUCTS_FACTORS]
-VECTORS = THIN_PRODUCTS_RNG.normal(size=(N, 4))
+THIN = [RNG.normal(size=(N, rank)) for rank in (3, 0, 12)]
+OF_THIN = np.array([0.5, 1.0, 2.0])
+FULL = [G @ G.T for G in THIN]
+VECTORS = RNG.normal(size=(N, 4))
 ROOM = {"shared": None, "kept": 2**20, "no room": 0}
 
 
@@ -128,38 +126,36 @@ def products(request, monkeypatch):
     if request.param == "host":
         return ThinProducts()
     name, _, room = request.param.partition(" ")
-    monkeypatch.setattr(thin_products, "BLOCK_BYTES", 7 * 8 * 12)  # blocks of seven rows
+    monkeypatch.setattr(factored_matrix, "BLOCK_BYTES", 7 * 8 * 12)  # blocks of seven rows
     return ThinProducts(device_there(name), ROOM[room])
 
 
 @pytest.mark.parametrize("columns", [slice(0, 4), 0], ids=["several", "one"])
 def test_products_are_those_of_the_matrices(products, columns):
     vectors = VECTORS[:, columns]
-    for G, full in zip(THIN_PRODUCTS_FACTORS, FULL, strict=True):
+    for G, full in zip(THIN, FULL, strict=True):
         projected = products.projected(G, vectors)
         assert_allclose(projected, G.T @ vectors, atol=1e-13)
         assert_allclose(products.spread(G, projected), full @ vectors, atol=1e-12)
         assert_allclose(
             products.squares(G, vectors), (vectors * (full @ vectors)).sum(axis=0), rtol=1e-12
         )
-    expected = sum(w * full @ vectors for w, full in zip(THIN_PRODUCTS_WEIGHTS, FULL, strict=True))
-    assert_allclose(
-        products.times(THIN_PRODUCTS_FACTORS, THIN_PRODUCTS_WEIGHTS, vectors), expected, atol=1e-12
-    )
+    expected = sum(w * full @ vectors for w, full in zip(OF_THIN, FULL, strict=True))
+    assert_allclose(products.times(THIN, OF_THIN, vectors), expected, atol=1e-12)
     assert products.times([], np.empty(0), vectors).tolist() == np.zeros_like(vectors).tolist()
 
 
 def test_blocks_are_those_of_the_matrices_and_leave_factors_as_they_are(products):
-    points, before = np.array([7, 2, 29]), [G.copy() for G in THIN_PRODUCTS_FACTORS]
-    expected = sum(w**2 * full for w, full in zip(THIN_PRODUCTS_WEIGHTS, FULL, strict=True))
+    points, before = np.array([7, 2, 29]), [G.copy() for G in THIN]
+    expected = sum(w**2 * full for w, full in zip(OF_THIN, FULL, strict=True))
     for _ in range(2):
-        found = products.block(THIN_PRODUCTS_FACTORS, THIN_PRODUCTS_WEIGHTS, points)
+        found = products.block(THIN, OF_THIN, points)
         assert_allclose(found, expected[np.ix_(points, points)], atol=1e-12)
-    assert all((old == G).all() for G, old in zip(THIN_PRODUCTS_FACTORS, before, strict=True))
+    assert all((old == G).all() for G, old in zip(THIN, before, strict=True))
 
 
 def test_factors_of_float32_are_summed_in_float64(products):
-    G = THIN_PRODUCTS_RNG.normal(size=(N, 5)).astype(np.float32)
+    G = RNG.normal(size=(N, 5)).astype(np.float32)
     found = products.times([G], np.ones(1), VECTORS)
     assert found.dtype == np.float64
     wide = G.astype(np.float64)
@@ -167,7 +163,7 @@ def test_factors_of_float32_are_summed_in_float64(products):
 
 
 def test_a_device_takes_a_factor_once_and_as_long_as_it_is_there(device):
-    products, G = ThinProducts(device, 2**20), THIN_PRODUCTS_RNG.normal(size=(N, 5))
+    products, G = ThinProducts(device, 2**20), RNG.normal(size=(N, 5))
     for _ in range(3):
         products.times([G], np.ones(1), VECTORS)
         products.block([G], np.ones(1), np.arange(3))
@@ -178,31 +174,26 @@ def test_a_device_takes_a_factor_once_and_as_long_as_it_is_there(device):
 
 
 def test_factors_without_room_go_through_the_device_each_time(device):
-    own = np.ascontiguousarray(THIN_PRODUCTS_FACTORS[2])
-    products = ThinProducts(device, room=THIN_PRODUCTS_FACTORS[0].nbytes)
+    own = np.ascontiguousarray(THIN[2])
+    products = ThinProducts(device, room=THIN[0].nbytes)
     for _ in range(2):
-        products.squares(THIN_PRODUCTS_FACTORS[0], VECTORS)
+        products.squares(THIN[0], VECTORS)
         products.squares(own, VECTORS)
-    assert products.taken == THIN_PRODUCTS_FACTORS[0].nbytes + 2 * own.nbytes
+    assert products.taken == THIN[0].nbytes + 2 * own.nbytes
 
 
 def test_operators_and_systems_multiply_on_their_device(device):
     products = ThinProducts(device, 2**20)
     diagonals = np.array([np.diagonal(full) for full in FULL])
-    plain = FactoredMatrix(THIN_PRODUCTS_WEIGHTS, THIN_PRODUCTS_FACTORS, diagonals, N, ridge=0.1)
-    K = FactoredMatrix(
-        THIN_PRODUCTS_WEIGHTS, THIN_PRODUCTS_FACTORS, diagonals, N, 0.1, products
-    ).plus(0.5, plain)
+    plain = FactoredMatrix(OF_THIN, THIN, diagonals, N, ridge=0.1)
+    K = FactoredMatrix(OF_THIN, THIN, diagonals, N, 0.1, products).plus(0.5, plain)
     expected, points = plain.plus(0.5, plain), np.array([3, 1, 20])
     assert_allclose(K @ VECTORS, expected @ VECTORS, atol=1e-12)
     assert_allclose(K.block(points), expected.block(points), atol=1e-12)
     assert_allclose(K.on(points) @ VECTORS[:3], expected.on(points) @ VECTORS[:3], atol=1e-12)
     assert centred_inner(K, K) == pytest.approx(centred_inner(expected, expected), rel=1e-12)
     diagonal, gradient = np.linspace(0.5, 2.0, N), VECTORS[:, 0]
-    systems = [
-        ThinSystem(diagonal, THIN_PRODUCTS_WEIGHTS, THIN_PRODUCTS_FACTORS, *own)
-        for own in ([], [products])
-    ]
+    systems = [ThinSystem(diagonal, OF_THIN, THIN, *own) for own in ([], [products])]
     found = [system.minimiser(gradient, 1e-10) for system in systems]
     assert_allclose(found[1], found[0], atol=1e-9)
     assert products.taken > 0
@@ -224,7 +215,7 @@ class Kept:
 
 
 def test_a_factor_that_is_elsewhere_is_read_once_where_the_device_keeps_it(products, request):
-    factor, expected = Kept(THIN_PRODUCTS_FACTORS[2]), FULL[2] @ VECTORS
+    factor, expected = Kept(THIN[2]), FULL[2] @ VECTORS
     for _ in range(3):
         assert_allclose(products.times([factor], np.ones(1), VECTORS), expected, atol=1e-12)
     keeps = "kept" in request.node.name or "cuda shared" in request.node.name
@@ -234,19 +225,15 @@ def test_a_factor_that_is_elsewhere_is_read_once_where_the_device_keeps_it(produ
     assert_allclose(block, FULL[2][np.ix_(points, points)], atol=1e-12)
 
 
-THIN_SYSTEM_RNG = np.random.default_rng(0)
-THIN_SYSTEM_N = 60
-DIAGONAL = 10.0 ** THIN_SYSTEM_RNG.uniform(-3, 2, size=THIN_SYSTEM_N)
-THIN_SYSTEM_FACTORS = [
-    THIN_SYSTEM_RNG.normal(size=(THIN_SYSTEM_N, rank)) * 0.8 ** np.arange(rank)
-    for rank in (20, 0, 7)
-]
-THIN_SYSTEM_WEIGHTS = np.array([2.0, 1.0, 0.5])
-GRADIENT = THIN_SYSTEM_RNG.normal(size=THIN_SYSTEM_N)
+SIZE = 60
+DIAGONAL = 10.0 ** RNG.uniform(-3, 2, size=SIZE)
+PARTS = [RNG.normal(size=(SIZE, rank)) * 0.8 ** np.arange(rank) for rank in (20, 0, 7)]
+SHARES = np.array([2.0, 1.0, 0.5])
+GRADIENT = RNG.normal(size=SIZE)
 
 
 def dense() -> np.ndarray:
-    products = [w * G @ G.T for w, G in zip(THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS, strict=True)]
+    products = [w * G @ G.T for w, G in zip(SHARES, PARTS, strict=True)]
     return np.diag(DIAGONAL) + sum(products)
 
 
@@ -260,7 +247,7 @@ def bordered(H: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("columns", [1, 3, 12, 600])
 def test_the_minimiser_is_that_of_the_dense_system_with_any_preconditioner(monkeypatch, columns):
     monkeypatch.setattr(factored_matrix, "COLUMNS", columns)
-    system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
+    system = ThinSystem(DIAGONAL, SHARES, PARTS)
     found = system.minimiser(GRADIENT, 1e-10)
     assert abs(found.sum()) <= 1e-12
     assert_allclose(found, bordered(dense(), GRADIENT), atol=1e-7)
@@ -268,7 +255,7 @@ def test_the_minimiser_is_that_of_the_dense_system_with_any_preconditioner(monke
 
 
 def test_gradients_side_by_side_are_solved_for_as_each_is_alone():
-    system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
+    system = ThinSystem(DIAGONAL, SHARES, PARTS)
     gradients = np.column_stack([GRADIENT, DIAGONAL**2, 1e6 * DIAGONAL])
     found = system.minimiser(gradients, 1e-10)
     expected = np.column_stack([bordered(dense(), gradient) for gradient in gradients.T])
@@ -280,7 +267,7 @@ def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
     steps = []
     for columns in (1, 8, 16, 27):
         monkeypatch.setattr(factored_matrix, "COLUMNS", columns)
-        system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
+        system = ThinSystem(DIAGONAL, SHARES, PARTS)
         system.minimiser(GRADIENT, 1e-6)
         steps.append(system.steps)
     assert steps[0] > steps[1] > steps[2] > steps[3]
@@ -290,19 +277,19 @@ def test_more_columns_of_the_preconditioner_take_fewer_steps(monkeypatch):
 def test_columns_of_equal_weight_do_not_fill_the_preconditioner(monkeypatch):
     monkeypatch.setattr(factored_matrix, "COLUMNS", 5)
     factors = [
-        np.eye(THIN_SYSTEM_N),
-        np.zeros((THIN_SYSTEM_N, 3)),
-        np.eye(THIN_SYSTEM_N),
+        np.eye(SIZE),
+        np.zeros((SIZE, 3)),
+        np.eye(SIZE),
     ]  # as of narrow kernels and of one of zeros
-    system = ThinSystem(np.ones(THIN_SYSTEM_N), np.ones(3), factors)
-    assert system._heaviest().shape == (THIN_SYSTEM_N, 5)
-    expected = bordered(3.0 * np.eye(THIN_SYSTEM_N), GRADIENT)
+    system = ThinSystem(np.ones(SIZE), np.ones(3), factors)
+    assert system._heaviest().shape == (SIZE, 5)
+    expected = bordered(3.0 * np.eye(SIZE), GRADIENT)
     assert_allclose(system.minimiser(GRADIENT, 1e-10), expected, atol=1e-8)
 
 
 def test_the_preconditioner_promises_at_least_the_gain(monkeypatch):
     monkeypatch.setattr(factored_matrix, "COLUMNS", 5)
-    system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
+    system = ThinSystem(DIAGONAL, SHARES, PARTS)
     best = bordered(dense(), GRADIENT)
     gain = -0.5 * float(GRADIENT @ best)
     assert 0.5 * float(GRADIENT @ system.preconditioned(GRADIENT)) >= gain
@@ -311,10 +298,7 @@ def test_the_preconditioner_promises_at_least_the_gain(monkeypatch):
 @pytest.mark.parametrize("constant", [1e6, 1e12, 1e18])
 @pytest.mark.parametrize("share", [1e-2, 1e-10])
 def test_constant_kernels_change_nothing_whatever_their_weight(constant, share):
-    weights, factors = (
-        np.append(THIN_SYSTEM_WEIGHTS, constant),
-        [*THIN_SYSTEM_FACTORS, np.ones((THIN_SYSTEM_N, 1))],
-    )
+    weights, factors = (np.append(SHARES, constant), [*PARTS, np.ones((SIZE, 1))])
     gradient = GRADIENT - GRADIENT.mean()
     found = ThinSystem(DIAGONAL, weights, factors).minimiser(gradient, share)
     expected = bordered(dense(), gradient)
@@ -342,14 +326,14 @@ def test_a_system_without_factors_is_diagonal():
 
 
 def test_a_gradient_of_equal_entries_leaves_nothing_to_gain():
-    system = ThinSystem(DIAGONAL, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
-    assert_allclose(system.minimiser(np.full(THIN_SYSTEM_N, 3.0), 1e-6), 0.0, atol=1e-9)
+    system = ThinSystem(DIAGONAL, SHARES, PARTS)
+    assert_allclose(system.minimiser(np.full(SIZE, 3.0), 1e-6), 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("least", [1e-16, 1e-60, 1e-300])
 def test_diagonals_of_any_size_leave_directions_of_descent(least):
-    diagonal = np.where(np.arange(THIN_SYSTEM_N) % 2, least, 1.0)
-    system = ThinSystem(diagonal, THIN_SYSTEM_WEIGHTS, THIN_SYSTEM_FACTORS)
+    diagonal = np.where(np.arange(SIZE) % 2, least, 1.0)
+    system = ThinSystem(diagonal, SHARES, PARTS)
     found = system.minimiser(GRADIENT, 1e-2)
     assert np.isfinite(found).all()
     assert found @ GRADIENT <= 0.0

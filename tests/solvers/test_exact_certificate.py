@@ -29,8 +29,7 @@ from mkldist.solvers.exact_certificate import (
 )
 from mkldist.solvers.lockstep import Job, solve_alone
 from tests.benchmarks.problems import LEVEL_NAMES
-from tests.methods.test_drawn_problems import HARD_FOR_CONES, conic_optimum, instance
-from tests.variants import quick
+from tests.methods.test_drawn_problems import conic_optimum, instance
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
@@ -79,24 +78,15 @@ def assert_true(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", quick(range(0, 24, 6)))
+@pytest.mark.parametrize("first", [1000, 1025])
 def test_the_exact_gap_is_never_below_the_true_one(first):
-    for seed in sorted(set(range(first, first + 6)) - HARD_FOR_CONES):
-        grams, y, rng = instance(seed)
-        C, rank = 10.0 ** rng.uniform(-2, 2), int(rng.integers(1, 12))
-        solution = on_factors("level", grams, y, rank, C=C, tol=10.0 ** rng.choice([-2.0, -5.0]))
-        assert solution.converged
-        assert_true(solution, grams, y, C)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1150, 25))
-def test_the_exact_gap_is_never_below_the_true_one_on_hundreds(first):
     compared = 0
     for seed in range(first, first + 25):
         grams, y, rng = instance(seed)
         C, rank = 10.0 ** rng.uniform(-2, 2), int(rng.integers(1, 20))
-        solution = on_factors("level", grams, y, rank, C=C, tol=1e-4)
+        tol = 10.0 ** rng.choice([-2.0, -5.0])
+        solution = on_factors("level", grams, y, rank, C=C, tol=tol)
+        assert solution.converged
         with suppress(cp.SolverError):  # the conic solver misses its own tolerance on a few
             assert_true(solution, grams, y, C)
             compared += 1
@@ -124,13 +114,8 @@ def rounded_factors(seed: int, log_C: tuple[float, float]) -> tuple:
     return solution, grams, y, C, method in ("uniform", "align")
 
 
-def assert_true_though_rounded(seed: int) -> None:
-    solution, grams, y, C, fixed = rounded_factors(seed, (-2, 2))
-    assert_true(solution, grams, y, C, fixed=fixed)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("first", quick(range(0, 200, 10)))
+@pytest.mark.parametrize("first", range(0, 50, 10))
 def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_function(first):
     for seed in range(first, first + 10):
         solution, grams, y, C, _ = rounded_factors(seed, (-3, 4))
@@ -139,20 +124,13 @@ def test_a_value_with_factors_in_single_precision_is_not_below_that_of_its_funct
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", quick(range(0, 40, 5)))
+@pytest.mark.parametrize("first", [1000, 1025])
 def test_factors_in_single_precision_leave_the_bounds_true(first):
-    for seed in range(first, first + 5):
-        with suppress(cp.SolverError):
-            assert_true_though_rounded(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1150, 25))
-def test_factors_in_single_precision_leave_the_bounds_true_on_hundreds(first):
     compared = 0
     for seed in range(first, first + 25):
         with suppress(cp.SolverError):
-            assert_true_though_rounded(seed)
+            solution, grams, y, C, fixed = rounded_factors(seed, (-2, 2))
+            assert_true(solution, grams, y, C, fixed=fixed)
             compared += 1
     assert compared >= 22
 
@@ -240,18 +218,14 @@ def test_a_solution_on_the_kernels_themselves_has_one_gap():
 
 
 N, C = 90, 3.0
-EXACT_MACHINE_RNG = np.random.default_rng(0)
-EXACT_MACHINE_X = EXACT_MACHINE_RNG.normal(size=(N, 3))
-EXACT_MACHINE_Y = np.where(
-    EXACT_MACHINE_X[:, 0] * EXACT_MACHINE_X[:, 1] + 0.2 * EXACT_MACHINE_RNG.normal(size=N) > 0,
-    1.0,
-    -1.0,
-)
-TWO = np.column_stack([EXACT_MACHINE_Y, np.where(EXACT_MACHINE_X[:, 2] > 0, 1.0, -1.0)])
-GRAMS = np.array([rbf_kernel(EXACT_MACHINE_X, gamma=g) for g in (0.05, 1.0, 30.0)])
+RNG_90 = np.random.default_rng(0)
+X_90 = RNG_90.normal(size=(N, 3))
+Y_90 = np.where(X_90[:, 0] * X_90[:, 1] + 0.2 * RNG_90.normal(size=N) > 0, 1.0, -1.0)
+TWO = np.column_stack([Y_90, np.where(X_90[:, 2] > 0, 1.0, -1.0)])
+GRAMS = np.array([rbf_kernel(X_90, gamma=g) for g in (0.05, 1.0, 30.0)])
 
 
-def on_factors_of_exact_machine(y, weights=None, scale=1.0):
+def solved_with_diagonals(y, weights=None, scale=1.0):
     """Return kernels of half the given scale, a problem on them, and its solution on factors."""
     begun = begin_factors(ArraySource(2.0 * GRAMS / scale), FactorLimits(rank=8))
     kernels = begun.with_diagonals(np.ones(len(GRAMS)))
@@ -272,11 +246,11 @@ def value_at(solution, y, bounds, bias):
     return 0.5 * float((v * f).sum()) + float((bounds * losses.T).sum()), f
 
 
-@pytest.mark.parametrize("y", [EXACT_MACHINE_Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("y", [Y_90, TWO], ids=["one", "two"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_value_is_that_of_the_expansion_at_its_best_bias(y, weighted):
-    weights = EXACT_MACHINE_RNG.uniform(0.5, 2.0, N) if weighted else None
-    kernels, problem, solution = on_factors_of_exact_machine(y, weights, scale=7.0)
+    weights = RNG_90.uniform(0.5, 2.0, N) if weighted else None
+    kernels, problem, solution = solved_with_diagonals(y, weights, scale=7.0)
     found, bounds = with_kernels(kernels, problem, C, solution), problem.bound(C)
     expected, f = value_at(solution, y, bounds, found.bias)
     assert found.objective == pytest.approx(expected, rel=1e-9)
@@ -286,16 +260,14 @@ def test_the_value_is_that_of_the_expansion_at_its_best_bias(y, weighted):
     assert abs(found.objective / solution.objective - 1.0) > 1e-4
 
 
-@pytest.mark.parametrize("y", [EXACT_MACHINE_Y, TWO], ids=["one", "two"])
+@pytest.mark.parametrize("y", [Y_90, TWO], ids=["one", "two"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_value_of_expansions_is_that_of_their_functions_at_the_best_bias(y, weighted):
-    weights = EXACT_MACHINE_RNG.uniform(0.5, 2.0, N) if weighted else None
-    kernels, problem, solution = on_factors_of_exact_machine(y, weights, scale=7.0)
+    weights = RNG_90.uniform(0.5, 2.0, N) if weighted else None
+    kernels, problem, solution = solved_with_diagonals(y, weights, scale=7.0)
     d, bounds = np.array([0.7, 0.0, 0.3]), problem.bound(C)
     solution = replace(solution, kernel_weights=d)
-    own = np.array(
-        [solution.coefficients * EXACT_MACHINE_RNG.uniform(0.5, 1.5, y.shape) for _ in range(2)]
-    )
+    own = np.array([solution.coefficients * RNG_90.uniform(0.5, 1.5, y.shape) for _ in range(2)])
     found = with_expansions(kernels, problem, C, solution, own)
     products = [GRAMS[m].astype(np.longdouble) @ a for m, a in zip((0, 2), own, strict=True)]
     f = d[0] * products[0] + d[2] * products[1]
@@ -312,12 +284,10 @@ def test_the_value_of_expansions_is_that_of_their_functions_at_the_best_bias(y, 
 
 
 def test_an_estimate_from_all_points_is_the_value_at_the_old_bias():
-    kernels, problem, solution = on_factors_of_exact_machine(EXACT_MACHINE_Y)
+    kernels, problem, solution = solved_with_diagonals(Y_90)
     found = estimated_value(kernels, problem, C, solution, np.arange(N))
-    assert found == pytest.approx(
-        value_at(solution, EXACT_MACHINE_Y, C, solution.bias)[0], rel=1e-6
-    )
-    some = EXACT_MACHINE_RNG.integers(N, size=4000)
+    assert found == pytest.approx(value_at(solution, Y_90, C, solution.bias)[0], rel=1e-6)
+    some = RNG_90.integers(N, size=4000)
     assert estimated_value(kernels, problem, C, solution, some) == pytest.approx(found, rel=0.02)
 
 

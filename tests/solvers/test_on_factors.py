@@ -199,8 +199,9 @@ def test_a_solution_beyond_the_tolerance_has_not_converged_where_factors_lack_no
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "loss"), [("spicymkl", "hinge"), ("elastmkl", "logistic")])
-@pytest.mark.parametrize("C", quick([10.0, 2.0]))
+@pytest.mark.parametrize(
+    ("name", "loss", "C"), [("spicymkl", "hinge", 10.0), ("elastmkl", "logistic", 2.0)]
+)
 def test_kernels_below_the_largest_grow_where_a_threshold_makes_them_active(name, loss, C):
     y = np.where(X[:60, 0] > 0, 1.0, -1.0)
     strong = 0.2 * np.outer(X[:60, 0], X[:60, 0])
@@ -269,8 +270,11 @@ def many(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", quick(["level", "uniform", "silp", "simplemkl", "hessianmkl"], 2))
-@pytest.mark.parametrize("C", quick([3.0, 0.5]))
+@pytest.mark.parametrize(
+    ("name", "C"),
+    [("level", 3.0), ("level", 0.5), ("uniform", 3.0), ("silp", 0.5), ("simplemkl", 3.0),
+     ("hessianmkl", 0.5)],
+)  # fmt: skip
 def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_kernels(many, name, C):
     kernels = kernels_of(NARROW)
     solution, limit = solved(kernels, name, C=C, tol=1e-2)
@@ -294,8 +298,11 @@ def from_points(y=Y, cosine=False, **limits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("acceleration", quick(["working-set", "none"]))
-@pytest.mark.parametrize(("C", "tol"), quick([(3.0, 1e-2), (0.5, 1e-2), (30.0, 1e-2), (3.0, 1e-4)]))
+@pytest.mark.parametrize(
+    ("acceleration", "C", "tol"),
+    [("working-set", 3.0, 1e-2), ("none", 0.5, 1e-2), ("none", 30.0, 1e-2),
+     ("working-set", 3.0, 1e-4)],
+)  # fmt: skip
 def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol):
     kernels = from_points()
     solution, limit = solved(kernels, C=C, tol=tol, acceleration=acceleration)
@@ -334,15 +341,14 @@ def test_bounds_by_points_hold_on_drawn_problems(many, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["level", "silp", "simplemkl"])
-@pytest.mark.parametrize("first", range(2000, 2150, 50))
-def test_bounds_by_points_and_diagonals_hold_on_hundreds(many, name, first):
+@pytest.mark.parametrize(("name", "first"), [("level", 2000), ("silp", 2050), ("simplemkl", 2100)])
+def test_bounds_by_points_and_diagonals_hold_on_many(many, name, first):
     compared = 0
-    for seed in range(first, first + 50):
+    for seed in range(first, first + 25):
         with suppress(cp.SolverError):  # the conic solver misses its own tolerance on a few
             assert_true_by_points(seed, name)
             compared += 1
-    assert compared >= 45
+    assert compared >= 22
 
 
 BLOCK_NORMS = [
@@ -355,10 +361,9 @@ BLOCK_NORMS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "loss", "regularizer"), BLOCK_NORMS)
-@pytest.mark.parametrize("first", range(3000, 3100, 50))
-def test_bounds_of_block_norms_hold_on_hundreds(name, loss, regularizer, first):
+def test_bounds_of_block_norms_hold_on_many(name, loss, regularizer):
     compared = 0
-    for seed in range(first, first + 50):
+    for seed in range(3000, 3025):
         points, y, listed, rng = drawn_points(seed)
         grams, C = evaluate(listed, points, points), 10.0 ** -rng.uniform(-2, 1)
         params = {"C": C, "loss": loss, "regularizer": regularizer, "mix": block_norm.MIX}
@@ -369,7 +374,7 @@ def test_bounds_of_block_norms_hold_on_hundreds(name, loss, regularizer, first):
             assert solution.exact_dual_objective <= optimum * (1 + 1e-5) + 1e-8
             assert optimum * (1 - 1e-5) - 1e-8 <= solution.objective
             compared += 1
-    assert compared >= 45
+    assert compared >= 22
 
 
 def test_the_value_by_points_is_that_of_the_expansion(many):
