@@ -12,24 +12,20 @@ from threadpoolctl import threadpool_limits
 
 from tests.benchmarks import (
     accelerator,
-    commands,
     judgement,
     many_points,
     many_runs,
     predicting,
     python_call,
     reach,
-    reach_sizes,
     starting,
 )
 from tests.benchmarks.measuring import Measured
 
 ROWS = (
     reach.ROWS
-    | reach_sizes.ROWS
     | many_points.ROWS
     | many_runs.ROWS
-    | commands.ROWS
     | python_call.ROWS
     | predicting.ROWS
     | starting.ROWS
