@@ -57,7 +57,7 @@ SIZE_HEADINGS = ("runs", "passes", "bytes", "seconds")
 RULE = (
     "time:      of one processor, a rough upper estimate, of which runs may take a tenth: a second",
     "           for 4 GB of passes over stored kernels, 0.4 GB of kernels built or computed in",
-    "           passes, or 20 solvers, each with 10 factorisations of its Gram matrix besides;",
+    "           passes, or 100 solvers, each with 10 factorisations of its Gram matrix besides;",
     "           a solver that starts from the solution at another C counts as a tenth of one",
 )
 

@@ -146,7 +146,7 @@ class Work:
 
 
 SECONDS_OF_PROCESSES = 5.0  # that starting processes takes, with their imports
-SECONDS_OF_A_SOLVER = 0.05
+SECONDS_OF_A_SOLVER = 0.01
 BYTES_A_SECOND = 4e9  # of a pass over stored kernels
 RECOMPUTED_BYTES_A_SECOND = 4e8
 FLOPS_A_SECOND = 4e9
@@ -277,7 +277,7 @@ def certificate_bytes(bank: BankPlan) -> float:
 def bank_seconds(bank: BankPlan, passes: float, n_solvers: float) -> float:
     """Return the seconds of one thread that runs on a bank are expected to take, roughly.
 
-    A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 20
+    A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 100
     solvers; each solver also takes the time of 10 factorisations of its Gram matrix.  On factors
     it takes that of a pass over the kernels in each round instead.
     """

@@ -455,7 +455,7 @@ BYTES_BUILT_A_SECOND = 4e8  # as the text of a plan says
         ({}, True),
         ({"execution": "path"}, True),
         ({"execution": "isolated"}, False),
-        ({"repeats": 100}, False),
+        ({"repeats": 300}, False),
     ],
 )
 def test_what_small_sweeps_are(changes, small):
