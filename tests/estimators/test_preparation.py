@@ -104,7 +104,11 @@ def rows(request: pytest.FixtureRequest):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scale", ["zscore", "minmax", None])
+@pytest.mark.parametrize(
+    ("rows", "scale"),
+    [("array", "zscore"), ("frame", "minmax"), ("frame", None)],
+    indirect=["rows"],
+)
 @pytest.mark.parametrize(
     ("estimator", "y"),
     [

@@ -83,14 +83,11 @@ OTHER_WORDS = [("trace",), ("cosine",), ("centre", "trace"), ("variance",)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("cosine", "centre", "variance"),
-        *(pytest.param(words, marks=pytest.mark.slow) for words in OTHER_WORDS),
-    ],
+    ("backend", "words"),
+    [(backend, ("cosine", "centre", "variance")) for backend in BACKENDS]
+    + [("memory", words) for words in OTHER_WORDS]
+    + [("recompute", ()), ("stream", ("centre", "trace"))],
 )
 def test_a_bank_is_the_stack_of_its_kernels(backend, words):
     train, cross = normalised(
