@@ -126,7 +126,7 @@ def test_two_sweeps_are_compared_on_the_splits_that_both_have(folder):
     ("words", "said"),
     [
         ("long a b c", "compare: found 4 words; expected RESULTS, RESULTS_A RESULTS_B, or RESULTS"),
-        ("long --method level", "long: found no method on a data set that both have"),
+        ("long --method level", "long: found no two methods on one data set and bank"),
         ("long levl uniform", "levl: found nothing of this name in the results; expected one of"),
         ("long short --dataset moon", "--dataset moon: found nothing of this name"),
         ("long other", "long other: found nothing to pair: two_moons, level: their data differ"),
