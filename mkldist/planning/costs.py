@@ -25,7 +25,6 @@ from mkldist.core.memory import (
     trace_bytes,
     view_cache_bytes,
 )
-from mkldist.core.wording import pluralize
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.optim.box_qp import LARGEST
@@ -347,8 +346,8 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
         if keys:
             hint += f'; {", ".join(keys)} can take backend = "{FACTORS}", without such matrices'
     expected = (
-        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, and for each of "
-        f"{pluralize(threads, 'thread')} {held} and one solver on {largest.n_points} points"
+        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, {held} and one solver on "
+        f"{largest.n_points} points (threads: {threads})"
     )
     raise SpecError("memory", found, expected, hint)
 

@@ -447,7 +447,7 @@ def test_a_limit_leaves_room_for_libraries_buffer_and_solver_of_every_thread():
         SpecError, match=r"at least 495 MiB, .* a buffer and one solver on 1000 points"
     ):
         check_memory(planned(f"{one - 1:.0f}MiB"), 1)
-    with pytest.raises(SpecError, match=r"at least 590 MiB, .* each of 2 threads"):
+    with pytest.raises(SpecError, match=r"at least 590 MiB, .*\(threads: 2\)"):
         check_memory(planned(f"{one + 1:.0f}MiB"), 2)
 
 
