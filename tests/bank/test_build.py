@@ -1,20 +1,24 @@
-"""Banks built block by block from all `sources`, against whole matrices."""
+"""Computing, storing and opening blocks, and the sources of their values."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mkldist.bank import store as bank_store
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import BlockBuilder, build_blocks
 from mkldist.bank.readers import BankBuffer
-from mkldist.bank.sources import ArraySource, FeatureSource
+from mkldist.bank.sources import FEW_POINTS, ArraySource, FeatureSource, PlainSource, SelectedSource
 from mkldist.bank.store import GramStore
 from mkldist.errors import GramError, OutputError
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.loops import WIDE
 from mkldist.spec.banks import BankSpec
+from tests.kernel_functions.test_functions import sparse_kernels, sparse_points
 
 ALL_FUNCTIONS = BankSpec(
     kernels=[
@@ -234,3 +238,61 @@ def test_a_source_of_another_shape_is_refused(tmp_path):
     store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
     with pytest.raises(ValueError, match="2 on 4"):
         build_blocks(ArraySource(np.ones((2, 5, 5))), store, store.blocks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("n_points", [7, FEW_POINTS + 5])
+def test_tiles_and_diagonals_are_those_of_dense_points(n_points, cosine):
+    kernels, points = sparse_kernels(), sparse_points(n_points, 3)
+    source = PlainSource(points, kernels, cosine)
+    dense = FeatureSource(points.toarray(), kernels, cosine)
+    layout = TileLayout.for_points(n_points)
+    assert (source.n_kernels, source.n_points) == (len(kernels), n_points)
+    for some in (slice(0, len(kernels)), slice(3, 8)):
+        for tiles in (slice(0, layout.n_tiles), slice(4, 9)):
+            count = tiles.stop - tiles.start
+            shape = (some.stop - some.start, count, layout.tile, layout.tile)
+            found, expected = np.full(shape, np.nan), np.full(shape, np.nan)
+            source.fill(some, tiles, layout, found)
+            dense.fill(some, tiles, layout, expected)
+            assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(source.diagonals(some), dense.diagonals(some), rtol=1e-9, atol=1e-12)
+    assert source.presence is None
+    assert source.name(0) == dense.name(0)
+
+
+SPEC = BankSpec.model_validate(
+    {"kernels": [{"function": "gaussian", "widths": [0.5, 2], "features": ["all", "each"]}]}
+)
+POINTS = np.random.default_rng(0).normal(size=(70, 3))
+POINTS[:4, 1] = np.nan
+WHOLE = FeatureSource(POINTS, kernel_list(SPEC, 3, ["a", "b", "c"], {}, 0))
+
+
+@pytest.mark.parametrize("index", [[3], [2, 3, 4], [7, 1, 2, 5, 0], [6, 6]])
+def test_kernels_are_those_of_the_whole(index):
+    part, layout = SelectedSource(WHOLE, np.array(index)), TileLayout.for_points(70)
+    shape = (layout.n_tiles, layout.tile, layout.tile)
+    tiles = slice(0, layout.n_tiles)
+    every, found = np.empty((8, *shape)), np.empty((len(index), *shape))
+    WHOLE.fill(slice(0, 8), tiles, layout, every)
+    part.fill(slice(0, len(index)), tiles, layout, found)
+    assert (part.n_kernels, part.n_points) == (len(index), 70)
+    assert_array_equal(found, every[index])
+    part.fill(slice(len(index) - 1, len(index)), tiles, layout, found[:1])
+    assert_array_equal(found[0], every[index[-1]])
+    kernels = slice(0, len(index))
+    assert_array_equal(part.diagonals(kernels), WHOLE.diagonals(slice(0, 8))[index])
+    assert_array_equal(part.presence[kernels], WHOLE.presence[np.array(index)])
+    rows = np.array([5, 2])
+    last = len(index) - 1
+    assert_array_equal(
+        part.between(last, rows, slice(0, 70)), WHOLE.between(index[-1], rows, slice(0, 70))
+    )
+    assert part.name(last) == WHOLE.name(index[-1])
+
+
+def test_a_source_without_gaps_has_no_presence():
+    whole = FeatureSource(np.nan_to_num(POINTS), WHOLE.kernels)
+    assert SelectedSource(whole, np.array([1])).presence is None

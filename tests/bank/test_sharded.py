@@ -1,4 +1,4 @@
-"""Banks of shards and the `shard_work`, by the requirements of every bank and to the bit."""
+"""Banks of shards, by the requirements of every bank and to the bit; cuts and entries of shards."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from mkldist.bank.bank import MemoryBank, TileLayout
+from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.sharded import ShardedBank, cut, kernel_bytes
+from mkldist.bank.sharded import ShardedBank, block_bytes, cut, kernel_bytes, shard_entries
+from mkldist.bank.sources import ArraySource
 from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
+from mkldist.errors import GramError
 from tests.bank.bank_suite import BankSuite, answers, random_grams
 from tests.variants import quick
 
@@ -205,3 +209,46 @@ def test_combinations_of_more_kernels_than_are_kept_differ_in_last_digits_alone(
     eps = np.finfo(np.float64).eps
     assert np.abs(found - expected).max() <= 5 * eps * (weights @ np.abs(grams).max(axis=(1, 2)))
     assert "take_rows" not in {work for _, work in bank._calls.calls}
+
+
+@pytest.mark.slow
+@given(
+    n_kernels=st.integers(1, 20_000),
+    n_points=st.integers(2, 20_000),
+    most=st.integers(1, 2**34),
+    at_least=st.integers(1, 40),
+)
+def test_shards_hold_every_kernel_once_in_whole_blocks_and_fit(n_kernels, n_points, most, at_least):
+    shape = BankShape(n_kernels, TileLayout.for_points(n_points), "float64")
+    shards = cut(shape, most, at_least)
+    assert [shard.start for shard in shards] == [0, *(shard.stop for shard in shards[:-1])]
+    assert shards[-1].stop == n_kernels
+    assert all(shard.start % block_kernels(shape.layout) == 0 for shard in shards)
+    largest = max(shard.stop - shard.start for shard in shards) * kernel_bytes(shape)
+    assert largest <= max(most, block_bytes(shape))
+    n_blocks = -(-n_kernels // block_kernels(shape.layout))
+    assert len(shards) >= min(at_least, n_blocks)
+
+
+def test_a_block_is_at_most_half_a_gibibyte_or_one_kernel():
+    for n_points in (100, 1000, 5000, 30_000):
+        shape = BankShape(10**6, TileLayout.for_points(n_points), "float64")
+        assert block_bytes(shape) <= max(2**29, kernel_bytes(shape))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_entries_of_a_shard_are_those_of_the_bank(dtype, monkeypatch):
+    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
+    grams = random_grams(40, 21)
+    shape = BankShape(40, TileLayout.for_points(21), dtype)
+    found = shard_entries(ArraySource(grams), shape, slice(7, 33))
+    assert found.dtype == dtype
+    assert_array_equal(found, shape.layout.pack(grams[7:33]))
+
+
+def test_a_kernel_that_is_not_finite_is_named():
+    grams = random_grams(9, 12)
+    grams[7, 3, 3] = np.inf
+    shape = BankShape(9, TileLayout.for_points(12), "float64")
+    with pytest.raises(GramError, match="kernel 7"):
+        shard_entries(ArraySource(grams), shape, slice(5, 9))
