@@ -34,9 +34,9 @@ from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Inner, Quadratic, Radii
 from mkldist.bank.store import GramStore
 from mkldist.core.compiled import CompiledFunction
+from tests.bank import balls
 from tests.bank.bank_suite import random_grams
 from tests.bank.stores import damage, stored
-from tests.methods import balls
 
 N_ENTRIES = (COLUMNS // FEW + 1) * ENTRIES + 77
 RNG = np.random.default_rng(0)
