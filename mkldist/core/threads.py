@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import math
+import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mkldist.core.arrays import Floats
 
+GROUP = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+
 
 @cache
 def n_processors() -> int:
-    """Return the number of processors of this process, by its affinity and its control group."""
-    from dask.system import cpu_count
+    """Return the number of processors that this process may run on.
 
-    return int(cpu_count())
+    A container may be given less than the machine has: the quota of its control group counts,
+    rounded up.
+    """
+    count = os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        count = len(os.sched_getaffinity(0))
+    return min([count, *map(math.ceil, quotas(GROUP, GROUPS))])
+
+
+def quotas(group: Path, groups: Path) -> Iterator[float]:
+    """Yield the processors that Linux grants a control group."""
+    for name in ("cpuacct,cpu", "cpu,cpuacct"):
+        with suppress(OSError, ValueError):
+            quota = int((groups / name / "cpu.cfs_quota_us").read_text())
+            period = int((groups / name / "cpu.cfs_period_us").read_text())
+            if quota > 0:
+                yield quota / period
+    with suppress(OSError, ValueError):
+        own = group.read_text().strip().rpartition(":")[2].lstrip("/")
+        quota, period = map(int, (groups / own / "cpu.max").read_text().split())
+        yield quota / period
 
 
 MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on several
@@ -130,7 +156,7 @@ def factorise(matrix: Floats) -> bool:
     return info.value == 0
 
 
-@cache
+@functools.cache
 def _dpotrf() -> Any:
     """Return LAPACK's function, as ctypes calls it: without the interpreter's lock."""
     import scipy.linalg.cython_lapack

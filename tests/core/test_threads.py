@@ -5,19 +5,55 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np  # loads the library whose threads are pluralize
 import pytest
 import threadpoolctl
+from dask.system import cpu_count
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from mkldist.core import threads as blas_threads
 from mkldist.core.threads import (
     has_cholesky_factor,
     limit_new_libraries,
+    n_processors,
+    quotas,
     single_threaded,
 )
+
+
+def test_the_count_is_that_of_dask():
+    assert n_processors() == cpu_count()
+
+
+@pytest.mark.parametrize(
+    ("files", "granted"),
+    [
+        ({"cpu,cpuacct/cpu.cfs_quota_us": "150000", "cpu,cpuacct/cpu.cfs_period_us": "100000"},
+         [1.5]),
+        ({"cpu,cpuacct/cpu.cfs_quota_us": "-1", "cpu,cpuacct/cpu.cfs_period_us": "100000"}, []),
+        ({"slice/job/cpu.max": "400000 100000\n"}, [4.0]),
+        ({"slice/job/cpu.max": "max 100000\n"}, []),
+        ({}, []),
+    ],
+)  # fmt: skip
+def test_quotas_of_both_versions_are_read(tmp_path: Path, files: dict[str, str], granted):
+    group, groups = tmp_path / "cgroup", tmp_path / "groups"
+    group.write_text("0::/slice/job\n")
+    for name, content in files.items():
+        (groups / name).parent.mkdir(parents=True, exist_ok=True)
+        (groups / name).write_text(content)
+    assert list(quotas(group, groups)) == granted
+
+
+def test_a_quota_bounds_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "cgroup").write_text("0::/\n")
+    (tmp_path / "cpu.max").write_text("50000 100000")
+    monkeypatch.setattr("mkldist.core.threads.GROUP", tmp_path / "cgroup")
+    monkeypatch.setattr("mkldist.core.threads.GROUPS", tmp_path)
+    assert n_processors.__wrapped__() == 1
 
 
 def threads() -> set[int]:
@@ -95,7 +131,6 @@ def test_libraries_that_are_loaded_under_the_limit_have_it_and_lose_it_with_the_
     assert threads == {"of numpy": 4, "of scipy": 2}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 64, 200])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_factor_exists_where_the_smallest_eigenvalue_is_positive(n, order):
@@ -140,7 +175,6 @@ print(*(pool["num_threads"] for pool in pools))
 """
 
 
-@pytest.mark.slow
 def test_the_library_that_the_first_factorisation_loads_has_the_limit_of_the_others():
     """On one processor it has one thread in any case."""
     run = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True, check=True)
