@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from tests.chaos.flips import damaged, finished, kinds
-from tests.chaos.media import fail, media, two_at_once
+from tests.chaos.media import fail, media, start_twice, two_at_once
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import undisturbed
 from tests.chaos.schedulers import kill_scheduler, short_lives
-from tests.chaos.strikes import SIGNALS, TARGETS, exhaust, interrupt, kill
+from tests.chaos.strikes import SIGNALS, TARGETS, exhaust, interrupt, kill, pause
 
 Fault = Callable[..., Outcome]
 """Of a folder, the undisturbed sweep, and a generator `rng`."""
@@ -30,17 +30,20 @@ class Campaign:
     ----------
     seed : int
         The seed.
-    kills, signals, exhausted, media, pairs, schedulers, lives, flips : int
-        Numbers of kills, of signals, of workers without memory, of media that fail, of second
-        coordinators, of killed schedulers, of sweeps on short-lived workers, and of damaged files.
+    kills, pauses, signals, exhausted, media, pairs, starts, schedulers, lives, flips : int
+        Numbers of kills, of pauses, of signals, of workers without memory, of media that fail, of
+        second coordinators, later or at once, of killed schedulers, of sweeps on short-lived
+        workers, and of damaged files.
     """
 
     seed: int
     kills: int = 0
+    pauses: int = 0
     signals: int = 0
     exhausted: int = 0
     media: int = 0
     pairs: int = 0
+    starts: int = 0
     schedulers: int = 0
     lives: int = 0
     flips: int = 0
@@ -64,6 +67,8 @@ class Campaign:
         """Yield the faults of running sweeps, the kinds of each sort in turn."""
         for target in islice(cycle(TARGETS), self.kills):
             yield partial(kill, target=target)
+        for target in islice(cycle(TARGETS), self.pauses):
+            yield partial(pause, target=target)
         ways = [(name, times) for times in (1, 2) for name in SIGNALS]
         for name, times in islice(cycle(ways), self.signals):
             yield partial(interrupt, name=name, times=times)
@@ -71,6 +76,7 @@ class Campaign:
             yield partial(fail, kind=kind)
         yield from repeat(exhaust, self.exhausted)
         yield from repeat(two_at_once, self.pairs)
+        yield from repeat(start_twice, self.starts)
         yield from repeat(kill_scheduler, self.schedulers)
         yield from repeat(short_lives, self.lives)
 

@@ -62,6 +62,18 @@ def two_at_once(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> O
     return Outcome(**{**vars(outcome), "faults": outcome.faults + faults})
 
 
+def start_twice(folder: Path, clean: Undisturbed, **_: object) -> Outcome:
+    """Start two commands on one new folder at once: one sweeps, the other may be refused."""
+    scene, allowed = Scene(folder), (0, EXIT_BAD_INPUT)
+    with scene.started() as first, Scene(folder).started() as second:
+        ends = [Ended(*scene.wait(process), allowed) for process in (first, second)]
+    outcome = resumed(scene, clean, "two starts at once", ends[0])
+    faults = [*outcome.faults, *ends[1].faults()]
+    if all(end.code for end in ends):
+        faults.append("neither did the sweep")
+    return Outcome(**{**vars(outcome), "faults": tuple(faults)})
+
+
 def _limited(scene: Scene, rng: np.random.Generator) -> Ended:
     """Run the command with a limit on the size of its files."""
     most = int(rng.integers(1_000, 40_000))

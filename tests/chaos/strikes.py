@@ -1,4 +1,4 @@
-"""Kills, signals and lack of memory at random moments of a sweep."""
+"""Kills, pauses, signals and lack of memory at random moments of a sweep."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ TARGETS = ("coordinator", "worker", "host", "all")
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 KILLED = -signal.SIGKILL
 TRIES = 20
+LONGEST_PAUSE = 20.0
 
 
 def kill(folder: Path, clean: Undisturbed, target: str, rng: np.random.Generator) -> Outcome:
@@ -28,9 +29,32 @@ def kill(folder: Path, clean: Undisturbed, target: str, rng: np.random.Generator
     allowed = (KILLED,) if target in ("coordinator", "all") else (0, EXIT_INTERNAL)
 
     def strike(process: subprocess.Popen[str]) -> bool:
-        return _kill(process, target, rng)
+        targets: list[psutil.Process] = []
+        with suppress(psutil.Error):
+            targets = _targets(process, target, rng)
+        for one in targets:
+            with suppress(psutil.Error):
+                one.kill()
+        return bool(targets)
 
     return _struck(folder, clean, f"kill -9 {target}", strike, allowed, rng)
+
+
+def pause(folder: Path, clean: Undisturbed, target: str, rng: np.random.Generator) -> Outcome:
+    """Stop one process of a sweep, or all, at a random moment, and let it go on seconds later."""
+
+    def strike(process: subprocess.Popen[str]) -> bool:
+        with suppress(psutil.Error):
+            stopped = _targets(process, target, rng)
+            for one in stopped:
+                one.suspend()
+            time.sleep(float(rng.uniform(0.0, LONGEST_PAUSE)))
+            for one in reversed(stopped):
+                one.resume()
+            return bool(stopped)
+        return False
+
+    return _struck(folder, clean, f"SIGSTOP, SIGCONT {target}", strike, (0,), rng)
 
 
 def interrupt(
@@ -103,20 +127,14 @@ def moment(
     return there and process.poll() is None
 
 
-def _kill(process: subprocess.Popen[str], target: str, rng: np.random.Generator) -> bool:
-    """Kill a process; return False if there is none of this kind."""
+def _targets(
+    process: subprocess.Popen[str], target: str, rng: np.random.Generator
+) -> list[psutil.Process]:
+    """Return the processes that a fault is to strike; none if none of this kind is there."""
+    command = psutil.Process(process.pid)
     if target == "coordinator":
-        process.kill()
-        return True
+        return [command]
     if target == "all":
-        command = psutil.Process(process.pid)
-        for one in (command, *command.children(recursive=True)):
-            with suppress(psutil.Error):
-                one.kill()
-        return True
-    with suppress(psutil.Error):
-        of_kind = workers_of(process) if target == "worker" else hosts_of(process)
-        if of_kind:
-            of_kind[int(rng.integers(len(of_kind)))].kill()
-            return True
-    return False
+        return [command, *command.children(recursive=True)]
+    of_kind = workers_of(process) if target == "worker" else hosts_of(process)
+    return [of_kind[int(rng.integers(len(of_kind)))]] if of_kind else []
