@@ -337,7 +337,7 @@ def solve(
     ("case", "make"),
     [(case, instances.balanced) for case in FAST]
     + [(case, make) for case in FAST if not later(case) for make in instances.INSTANCES[1:]],
-    ids=str,
+    ids=lambda it: getattr(it, "__name__", str(it)),
 )
 def test_bounds_enclose_the_optimum_with_the_kernels(case, make):
     found, _, expected = solve(case, make, rank=12)

@@ -194,7 +194,7 @@ def test_no_request_asks_for_more_than_four_matrices(form):
 
 
 @FORMS
-@pytest.mark.parametrize("make", [instances.balanced, instances.zero_kernel], ids=str)
+@pytest.mark.parametrize("make", [instances.balanced, instances.zero_kernel])
 def test_without_a_graph_lapmkl_is_primalmkl_on_the_labelled_points(make, form):
     instance = make()
     y = some_labels(instance)
