@@ -622,7 +622,7 @@ def n_inner_folds(
         noun = "points of the smallest class"
     counted = "groups of the training part" if grouped else f"training {noun}"
     if most < 2:
-        found = f"{len(labelled)} training points ({counted}: {most})"
+        found = f"{counted}: {most}"
         hint = "Enlarge the training part, or remove [selection]"
         raise DataError(where, found, f"at least two {counted}, for the folds of [selection]", hint)
     if "folds" in spec.model_fields_set and spec.folds > most:

@@ -592,7 +592,7 @@ def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
     one = 'kind = "semi-supervised"\nlabelled_per_class = 1'
     with pytest.raises(DataError) as caught:
         do(folded(TWO_C, splits=one), tmp_path)
-    for word in ("selection on data set 'moons', split 0", "1 of class", "at least two", "remove"):
+    for word in ("selection on data set 'moons', split 0", "smallest class: 1", "remove"):
         assert word in str(caught.value)
     with pytest.raises(DataError, match=r"folds = 3; expected at most 2, the training points of"):
         do(folded(TWO_C, selection="[selection]\nfolds = 3", splits=few), tmp_path)
