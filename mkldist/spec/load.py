@@ -453,7 +453,8 @@ def _for_data(path: Path) -> str:
     """Return a hint for a file that is not called as sweep files are."""
     if path.suffix == ".toml":
         return ""
-    return f"If it holds data, {command_line('init', path.name)} writes a sweep file for them"
+    init, predict = command_line("init", path.name), command_line("predict", path.name, "DATA")
+    return f"If it holds data, {init} writes a sweep file for them; a model answers to {predict}"
 
 
 def _nearby(path: Path) -> str:
