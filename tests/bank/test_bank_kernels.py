@@ -168,7 +168,6 @@ def test_the_fingerprint_tells_the_matrices_and_only_counts_them_where_there_are
 NORMALISATIONS = ["trace", "variance"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("normalisation", NORMALISATIONS)
 @pytest.mark.parametrize("index", [None, np.array([9, 2, 28, 0, 5, 11, 16, 17])])
 def test_normalisation_counts_the_points_that_have_a_kernel(normalisation, index):
