@@ -1138,7 +1138,7 @@ class MKLClassifierCV(MKLClassifier):
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
         folds = _folds(self.cv, y, groups, FOLDS_OF_C, "Add rows of it, or choose C without folds")
-        scorer = get_scorer("accuracy" if self.scoring is None else self.scoring)
+        scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
         values = self._on_folds(bank, problems, folds, each, y, sample_weight)
         scores = np.empty((len(Cs), len(folds)))
         for c, of_folds in enumerate(values):
@@ -1209,6 +1209,11 @@ class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, rows: Ints) -> npt.NDArray[Any]:
         """Return the classes of rows by number, (h, 1)."""
         return self.classifier._classes_of(self.values[rows[:, 0]])
+
+
+def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) -> float:
+    """Return the share of right classes, also of labels of objects, which scorers refuse."""
+    return float(np.average(decided.predict(rows) == y, weights=sample_weight))
 
 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]

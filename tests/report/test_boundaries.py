@@ -271,7 +271,7 @@ def test_failed_runs_have_no_picture(tmp_path, scheduler, drawn, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "found"),
     [
-        ({"name": "wdbc"}, "30 features"),
+        ({"name": "wdbc"}, "30 dense features"),
         ({"name": "friedman1", "options": {"n": 40}}, "regression"),
     ],
 )
