@@ -34,9 +34,9 @@ from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Inner, Quadratic, Radii
 from mkldist.bank.store import GramStore
 from mkldist.core.compiled import CompiledFunction
-from tests.bank import balls
 from tests.bank.bank_suite import random_grams
 from tests.bank.stores import damage, stored
+from tests.methods import plain_bank
 
 N_ENTRIES = (COLUMNS // FEW + 1) * ENTRIES + 77
 RNG = np.random.default_rng(0)
@@ -255,7 +255,9 @@ def kernels() -> Iterator[tuple[str, np.ndarray]]:
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_radius_is_the_conic_solvers(K: np.ndarray, scale: float) -> None:
     accuracy = max(1e-10, 1e-15 * np.trace(K) / (np.trace(K) - K.mean() * len(K)))
-    assert squared_radius(scale * K) == pytest.approx(scale * balls.squared_radius(K), rel=accuracy)
+    assert squared_radius(scale * K) == pytest.approx(
+        scale * plain_bank.squared_radius(K), rel=accuracy
+    )
 
 
 def test_rounding_to_float32_costs_no_more_than_it_must() -> None:
@@ -263,7 +265,7 @@ def test_rounding_to_float32_costs_no_more_than_it_must() -> None:
     for width in (0.03, 0.3, 3.0):
         K = rbf_kernel(x, gamma=1 / (2 * width**2))
         rounded = K.astype(np.float32).astype(np.float64)
-        assert squared_radius(rounded) == pytest.approx(balls.squared_radius(K), rel=3e-6)
+        assert squared_radius(rounded) == pytest.approx(plain_bank.squared_radius(K), rel=3e-6)
 
 
 def test_radii_that_are_known() -> None:
@@ -304,7 +306,7 @@ def test_bank_answers_what_the_matrices_say(
     bank = opened(store, backend, tmp_path)
     [found] = answer(bank, [Radii(index)])
     part = grams if index is None else grams[:, index[:, None], index]
-    assert_allclose(found, balls.squared_radii(part), rtol=1e-9)
+    assert_allclose(found, plain_bank.squared_radii(part), rtol=1e-9)
     assert (found.dtype, found.shape) == (np.float64, (N_KERNELS,))
 
 
