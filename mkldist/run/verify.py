@@ -206,10 +206,11 @@ def repair(
         if "records" in damaged:
             done = _without_damaged(Journal(folder.records))
             lines.append(f"records: {done}; repeat the sweep's command to do their runs again")
-        if n_removed := sum(store is None for store, _, _ in banks):
-            for root, bank in [(root, bank) for store, root, bank in banks if store is None]:
-                open_bytes(root, bank).clear()
-            removed = pluralize(n_removed, "bank", "banks")
+        undescribed = [(root, bank) for store, root, bank in banks if store is None]
+        for root, bank in undescribed:
+            open_bytes(root, bank).clear()
+        if undescribed:
+            removed = pluralize(len(undescribed), "bank", "banks")
             lines.append(
                 f"banks: {removed} removed whose description was damaged; a sweep that needs them "
                 "builds them"
