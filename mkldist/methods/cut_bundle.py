@@ -375,9 +375,9 @@ class BundleState:
             yield point.times(min(1.0, point.largest_multiple(C)))
 
 
-def renewed(problem: Problem, state: BundleState | Binding) -> Requesting[BundleState | Binding]:
-    """Ask kernels that have changed for what a state holds of them: q of its dual points."""
-    if isinstance(state, Binding) or not state.binding:
+def renewed(problem: Problem, state: BundleState) -> Requesting[BundleState]:
+    """Ask kernels that have changed for the q of the binding dual points of a state."""
+    if not state.binding:
         return state
     signed = np.array([point.alpha for point in state.binding]) * problem.y
     columns = np.moveaxis(signed, 1, 0).reshape(problem.n_points, -1)

@@ -42,7 +42,7 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.counters import Counters
-from mkldist.methods.cut_bundle import Binding, MachineCuts, WrapperBounds, exact_bound, renewed
+from mkldist.methods.cut_bundle import Binding, MachineCuts, WrapperBounds, exact_bound
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
     SIMPLEX,
@@ -131,5 +131,5 @@ METHOD = Method(
     memory=lambda size, _: size.memory(vectors=40 + 2 * size.n_points),  # cuts, K_m alpha
     exact_bound=exact_bound,
     hinge_machines=True,
-    renewal=Renewal(renewed),
+    renewal=Renewal(),
 )

@@ -25,7 +25,7 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.counters import Counters
-from mkldist.methods.cut_bundle import Binding, WrapperBounds, exact_bound, renewed
+from mkldist.methods.cut_bundle import Binding, WrapperBounds, exact_bound
 from mkldist.methods.reduced_gradient import (
     ReducedGradientParams,
     descend,
@@ -137,5 +137,5 @@ METHOD = Method(
     memory=memory_of_descent,
     exact_bound=exact_bound,
     hinge_machines=True,
-    renewal=Renewal(renewed),
+    renewal=Renewal(),
 )

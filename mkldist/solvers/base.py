@@ -111,23 +111,29 @@ PATH_OF_C = (0.3, 1.0, 3.0)
 """Values of C that suit kernels of variance 1, on any number of points."""
 
 
-@dataclass(frozen=True)
-class Renewal:
-    """How a method starts from a solution on kernels that have changed since."""
-
-    # Takes a problem and a state, asks the kernels for what the state holds of them, and returns
-    # the state that has this
-    renewed: Callable[[Any, Any], Generator[Request, Any, Any]]
-    # True if few dual variables change then, so that a solver may go on with kernels themselves
-    by_points: bool = False
-
-
 Result = TypeVar("Result")
 Requesting = Generator[Request, Any, Result]
 """What yields requests, receives their answers, and returns a result."""
 Steps = Requesting["Solution"]
 ExactBound = Callable[["Problem", Any, "Solution"], Generator[Request, Any, DualBound]]
 ExactObjective = Callable[["Problem", Any, "Solution"], Generator[Request, Any, float]]
+
+
+def _unchanged(problem: Problem, state: Any) -> Requesting[Any]:
+    """Return a state as it is, for it holds nothing of the kernels."""
+    yield from ()
+    return state
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """How a method starts from a solution on kernels that have changed since."""
+
+    # Takes a problem and a state, asks the kernels for what the state holds of them, and returns
+    # the state that has this
+    renewed: Callable[[Any, Any], Requesting[Any]] = _unchanged
+    # True if few dual variables change then, so that a solver may go on with kernels themselves
+    by_points: bool = False
 
 
 @dataclass(frozen=True, eq=False)
