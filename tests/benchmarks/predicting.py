@@ -82,7 +82,7 @@ def made_up_model(draw: np.random.Generator) -> Model:
     names = tuple(f"x{j}" for j in range(N_FEATURES))
     scale = FeatureScale(np.zeros(N_FEATURES), np.ones(N_FEATURES))
     return Model(
-        SourceColumns.of_features(names),
+        SourceColumns(names),
         names,
         FittedPreprocessing(None, scale),
         (function,),
