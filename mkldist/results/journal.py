@@ -256,7 +256,7 @@ class Journal:
                 while content:
                     content = content[raw.write(content) :]
                 os.fsync(raw.fileno())
-            except BaseException:
+            except OSError:  # an interrupt leaves whole frames, and a torn tail at most
                 with suppress(OSError):
                     raw.truncate(self._end)
                 raise

@@ -242,6 +242,20 @@ def test_a_refused_write_leaves_nothing(journal, monkeypatch):
     assert set(Journal(journal.path).states()) == {one.id, other.id}
 
 
+def test_an_interrupt_while_records_are_flushed_takes_none_away(journal, monkeypatch):
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    one, other, third = records(3)
+    journal.append([one])
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            journal.append([other])
+    journal.append([third])
+    assert set(Journal(journal.path).states()) == {one.id, other.id, third.id}
+
+
 def test_a_journal_that_vanished_is_not_begun_anew(journal):
     journal.append(records(1))
     shutil.rmtree(journal.path.parent)
