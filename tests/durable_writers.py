@@ -16,7 +16,7 @@ import numpy as np
 
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.cache import NodeCache
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.core.durable import remove_temporaries, write_json
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
@@ -68,12 +68,12 @@ def write_netcdf(root: Path) -> None:
 
 
 def write_bank(root: Path) -> None:
-    store = GramStore.create(root, "bank", 5, LAYOUT, "float64")
-    store.write(store.blocks[0], np.zeros(store.blocks[0].shape))
+    store = BankStore.create(root, "bank", BankShape(5, LAYOUT, "float64"))
+    store.write(store.shape.blocks[0].index, np.zeros(store.shape.blocks[0].shape))
 
 
 def write_cached_bank(root: Path) -> None:
-    assert NodeCache(root / "cache").open(GramStore.open(root, "bank")) is not None
+    assert NodeCache(root / "cache").open(BankStore.open(root, "bank")) is not None
 
 
 def write_laplacian(root: Path) -> None:

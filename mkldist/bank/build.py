@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Self
 
+import numpy as np
+
 from mkldist.bank.bank import Bank, MemoryBank
 from mkldist.bank.cache import NodeCache, default_directory
 from mkldist.bank.factor_bank import factorised
@@ -24,7 +26,7 @@ from mkldist.bank.readers import (
     retried,
 )
 from mkldist.bank.sources import BankSource, compute
-from mkldist.bank.store import Block, BuildTime, FactorBlock, FactorStore, GramStore, Stopwatch
+from mkldist.bank.store import BankStore, Block, BuildTime, Stopwatch
 from mkldist.core.arrays import Floating
 from mkldist.core.memory import bank_bytes, row_cache_bytes
 from mkldist.errors import OutputError, StoreError
@@ -49,8 +51,8 @@ class BlockBuilder:
     the context waits for that thread.
     """
 
-    def __init__(self, source: BankSource, store: GramStore) -> None:
-        n_kernels, n_points = store.n_kernels, store.layout.n_points
+    def __init__(self, source: BankSource, store: BankStore) -> None:
+        n_kernels, n_points = store.shape.n_kernels, store.shape.layout.n_points
         if (source.n_kernels, source.n_points) != (n_kernels, n_points):
             raise ValueError(
                 f"found a source of {source.n_kernels} kernels on {source.n_points} points; "
@@ -80,14 +82,15 @@ class BlockBuilder:
         if self._storing is not None:
             wait([self._storing])
 
-    def build(self, blocks: Iterable[Block]) -> None:
-        """Compute and store the incomplete ones among the given blocks."""
+    def build(self, numbers: Iterable[int]) -> None:
+        """Compute and store the incomplete ones among the blocks of these numbers."""
         # Fresh pages are slower to touch than kernels to compute: one buffer for all blocks.
         buffer = block_buffer(self._store)
-        for block in blocks:
-            if not self._store.holds(block):
-                watch, values = Stopwatch(), fitted(buffer, block)
-                compute(self._source, block.kernels, block.entries, self._store.layout, values)
+        for number in numbers:
+            if not self._store.holds(number):
+                block, watch = self._store.shape.blocks[number], Stopwatch()
+                values, layout = fitted(buffer, block), self._store.shape.layout
+                compute(self._source, block.kernels, block.entries, layout, values)
                 self._write(block, values, watch.spent())
 
     def load(self, buffer: BankBuffer) -> Floating:
@@ -98,12 +101,12 @@ class BlockBuilder:
         """
         computed: list[tuple[Block, BuildTime]] = []
 
-        def read(store: GramStore, block: Block, out: Floating) -> None:
-            if store.holds(block):
+        def read(store: BankStore, block: Block, out: Floating) -> None:
+            if store.holds(block.index):
                 read_block(store, block, out)
             else:
                 watch = Stopwatch()
-                compute(self._source, block.kernels, block.entries, store.layout, out)
+                compute(self._source, block.kernels, block.entries, store.shape.layout, out)
                 computed.append((block, watch.spent()))
 
         values = load_entries(self._store, buffer, read)
@@ -115,23 +118,29 @@ class BlockBuilder:
             self._write(block, values[block.kernels, block.entries], spent)
 
     def _write(self, block: Block, values: Floating, spent: BuildTime) -> None:
-        self._store.write(block, values, spent)
+        self._store.write(block.index, values, spent=spent)
         self._n_blocks += 1
-        self._n_bytes += values.nbytes
+        self._n_bytes += self._store.shape.chunk_bytes
 
 
-def build_blocks(source: BankSource, store: GramStore, blocks: Iterable[Block]) -> BuildReceipt:
-    """Compute and store the incomplete ones among the given blocks."""
+def build_blocks(source: BankSource, store: BankStore, numbers: Iterable[int]) -> BuildReceipt:
+    """Compute and store the incomplete ones among the blocks of these numbers."""
     with BlockBuilder(source, store) as builder:
-        builder.build(blocks)
+        builder.build(numbers)
     return builder.receipt
 
 
 @dataclass(eq=False)
 class StoredPieces:
-    """Pieces of the factor of one kernel in a store, which counts those that it takes."""
+    """Pieces of the factor of one kernel in a store, which counts those that it takes.
 
-    store: FactorStore
+    A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make
+    it write the same, up to the rounding of their linear algebra libraries.  A factor that is to be
+    longer goes on from the pieces that are there.  A block has the columns of a piece, one a row,
+    then their pivots, -1 where there is none.
+    """
+
+    store: BankStore
     kernel: int
     n_blocks: int = 0
     n_bytes: int = 0
@@ -139,31 +148,43 @@ class StoredPieces:
 
     def get(self, index: int) -> Piece | None:
         """Return a piece, None if it is missing or damaged."""
-        block = self.store.block(self.kernel, index)
+        columns, pivots = self._empty()
         try:
-            return retried(lambda: self.store.read(block))
+            retried(lambda: self.store.read(self._number(index), columns, pivots))
         except StoreError:
             return None
         finally:
             self._watch = Stopwatch()
+        count = int(np.count_nonzero(pivots >= 0))
+        return Piece(columns[:count], pivots[:count].astype(np.intp))
 
     def put(self, index: int, piece: Piece) -> None:
         """Store a piece, and the time since the last one was read or stored."""
-        self.store.write(self.store.block(self.kernel, index), piece, self._watch.spent())
+        columns, pivots = self._empty()
+        columns[: len(piece.columns)] = piece.columns
+        pivots[: len(piece.columns)] = piece.pivots
+        self.store.write(self._number(index), columns, pivots, spent=self._watch.spent())
         self.n_blocks += 1
         self.n_bytes += self.store.shape.chunk_bytes
         self._watch = Stopwatch()
 
+    def _number(self, index: int) -> int:
+        return self.kernel * self.store.shape.grid[1] + index
+
+    def _empty(self) -> tuple[Floating, Floating]:
+        columns = np.zeros((PIECE, self.store.shape.layout.n_points), self.store.dtype)
+        return columns, np.full(PIECE, -1, self.store.dtype)
+
 
 def build_factors(
-    source: BankSource, store: FactorStore, seed: int, blocks: Iterable[FactorBlock]
+    source: BankSource, store: BankStore, seed: int, numbers: Iterable[int]
 ) -> BuildReceipt:
-    """Make and store the missing ones among the given pieces, and those that precede them."""
+    """Make and store the missing ones among the pieces of these numbers, and those before them."""
     n_blocks = n_bytes = 0
-    for block in blocks:
-        pieces = StoredPieces(store, block.kernel)
-        rank = (block.piece + 1) * PIECE
-        factorised(source, block.kernel, rank=rank, seed=seed, kept=pieces, dtype=store.shape.dtype)
+    for number in numbers:
+        kernel, piece = divmod(number, store.shape.grid[1])
+        pieces, rank = StoredPieces(store, kernel), (piece + 1) * PIECE
+        factorised(source, kernel, rank=rank, seed=seed, kept=pieces, dtype=store.shape.dtype)
         n_blocks, n_bytes = n_blocks + pieces.n_blocks, n_bytes + pieces.n_bytes
     return BuildReceipt(n_blocks, n_bytes)
 
@@ -172,7 +193,7 @@ Backend = Literal["memory", "mmap", "stream"]
 
 
 def open_bank(
-    store: GramStore,
+    store: BankStore,
     backend: Backend,
     memory_limit: int | None = None,
     cache: NodeCache | None = None,
@@ -187,14 +208,14 @@ def open_bank(
     """
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)
-        return MemoryBank(load(buffer or BankBuffer()), store.layout)
+        return MemoryBank(load(buffer or BankBuffer()), store.shape.layout)
     if builder is not None:
         builder.build(store.missing())
     return _large(store, backend, memory_limit, cache)
 
 
 def _large(
-    store: GramStore, backend: Backend, memory_limit: int | None, cache: NodeCache | None
+    store: BankStore, backend: Backend, memory_limit: int | None, cache: NodeCache | None
 ) -> Bank:
     """Return a bank that is not loaded into this process."""
     if backend == "mmap":

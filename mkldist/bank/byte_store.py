@@ -65,12 +65,13 @@ class ByteStore:
                 filesystem.makedirs(parent, exist_ok=True)
             filesystem.pipe_file(f"{base}/{name}", b"".join(parts))
 
-    def get(self, name: str) -> bytes | None:
-        """Return the content of a file, or None if there is no such file."""
+    def get(self, name: str, last: int | None = None) -> bytes | None:
+        """Return the content of a file, or its last bytes; None if there is no such file."""
         filesystem, base = self.file_system()
         with readable(f"{self.location}/{name}"):
             try:
-                return bytes(filesystem.cat_file(f"{base}/{name}"))
+                start = None if last is None else -last
+                return bytes(filesystem.cat_file(f"{base}/{name}", start=start))
             except NO_FILE:
                 return None
 

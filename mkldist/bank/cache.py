@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.readers import MappedBank, block_buffer, fitted, load_blocks, read_block
-from mkldist.bank.store import Block, GramStore
+from mkldist.bank.store import BankStore, Block
 from mkldist.core.checksums import Footer
 from mkldist.core.durable import make_folder, output_error, remove_temporaries, replacing
 from mkldist.core.identity import content_id
@@ -161,17 +161,17 @@ class NodeCache:
         self.budget_bytes = budget_bytes
         self._checked: set[tuple[str, int, int]] = set()
 
-    def path_of(self, store: GramStore) -> Path:
+    def path_of(self, store: BankStore) -> Path:
         """Return the path of the file of a bank, whether it exists or not."""
         name = store.location.rstrip("/").rsplit("/", 1)[-1]
         identity = content_id(name=name, shape=str(store.shape), attrs=dict(store.attrs))
         return self.directory / f"{identity}{SUFFIX}"
 
-    def remove(self, store: GramStore) -> None:
+    def remove(self, store: BankStore) -> None:
         """Remove the file of a bank, if there is one; processes that have mapped it keep it."""
         self.path_of(store).unlink(missing_ok=True)
 
-    def open(self, store: GramStore, resident_limit: int | None = None) -> MappedBank | None:
+    def open(self, store: BankStore, resident_limit: int | None = None) -> MappedBank | None:
         """Map the file of a store's bank, made first if it is missing, and return the bank.
 
         If several processes need the file, one makes it and the others wait.
@@ -196,7 +196,7 @@ class NodeCache:
             path.unlink(missing_ok=True)
         remove_temporaries(self.directory)
 
-    def _mapped(self, path: Path, store: GramStore, limit: int | None) -> MappedBank | None:
+    def _mapped(self, path: Path, store: BankStore, limit: int | None) -> MappedBank | None:
         """Map a file and return its bank, or None if the file is missing or damaged."""
         try:
             status = path.stat()
@@ -207,14 +207,14 @@ class NodeCache:
                 if not _is_whole(path):
                     return None
                 self._checked.add(version)
-            bank = MappedBank(path, store.n_kernels, store.layout, store.dtype, limit)
+            bank = MappedBank(path, store.shape.n_kernels, store.shape.layout, store.dtype, limit)
             with suppress(OSError):
                 os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
         except OSError:
             return None
         return bank
 
-    def _built(self, path: Path, store: GramStore) -> bool:
+    def _built(self, path: Path, store: BankStore) -> bool:
         """Write the file of a bank, and return False if the disk has no room for it."""
         remove_temporaries(self.directory)
         self._make_room(_file_bytes(store), keep=path)
@@ -268,14 +268,14 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _file_bytes(store: GramStore) -> int:
-    entries = store.n_kernels * store.layout.n_entries
+def _file_bytes(store: BankStore) -> int:
+    entries = store.shape.n_kernels * store.shape.layout.n_entries
     return entries * store.dtype.itemsize + FOOTER.n_bytes
 
 
-def _write_bank(path: Path, store: GramStore) -> None:
+def _write_bank(path: Path, store: BankStore) -> None:
     """Write all entries of a store and the footer to a file."""
-    row_bytes = store.layout.n_entries * store.dtype.itemsize
+    row_bytes = store.shape.layout.n_entries * store.dtype.itemsize
     buffer = block_buffer(store)
     with path.open("wb") as file:
 
@@ -289,7 +289,7 @@ def _write_bank(path: Path, store: GramStore) -> None:
 
         load_blocks(store, copy)
         file.flush()
-        n_bytes = store.n_kernels * row_bytes
+        n_bytes = store.shape.n_kernels * row_bytes
         footer = FOOTER.of(_pieces(path, n_bytes))
         file.seek(n_bytes)
         file.write(footer)

@@ -32,7 +32,7 @@ from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
 from mkldist.bank.recomputed import PointBank, RecomputedBank, has_point_products, point_products
 from mkldist.bank.requests import Diagonal, Quadratic, Request
 from mkldist.bank.sources import BankSource, SelectedSource, check_finite
-from mkldist.bank.store import FactorStore
+from mkldist.bank.store import BankStore
 from mkldist.bank.view import BankView, answer_views, make_views, takes_pass
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.threads import single_threaded
@@ -141,7 +141,7 @@ class FactoredKernels:
     numbers: Ints
     seed: int = 0
     threads: int = 1
-    store: FactorStore | None = None
+    store: BankStore | None = None
     counter: PassCounter = field(default_factory=PassCounter)
 
     @property
@@ -297,7 +297,7 @@ def begin_factors(
     limits: FactorLimits,
     seed: int = 0,
     threads: int = 1,
-    store: FactorStore | None = None,
+    store: BankStore | None = None,
     folder: Path | None = None,
     dtype: str = "float64",
 ) -> FactoredKernels:
@@ -335,7 +335,7 @@ def _made(
     wanted: Sequence[_Wanted],
     seed: int,
     threads: int,
-    store: FactorStore | None,
+    store: BankStore | None,
     cache: FactorCache | None,
     begun: FactorBank | None = None,
 ) -> Iterator[ThinFactor]:

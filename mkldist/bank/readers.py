@@ -30,7 +30,7 @@ from mkldist.bank.bank import (
     diagonal_part,
     kernel_groups,
 )
-from mkldist.bank.store import Block, GramStore
+from mkldist.bank.store import BankStore, Block
 from mkldist.core.arrays import Floating, Ints
 from mkldist.errors import StoreError, UnreadableError
 
@@ -58,7 +58,7 @@ class BankBuffer:
 
 
 Read = TypeVar("Read")
-ReadBlock = Callable[[GramStore, Block, Floating], object]
+ReadBlock = Callable[[BankStore, Block, Floating], object]
 
 PAUSES = (0.2, 1.0, 5.0)
 
@@ -66,7 +66,7 @@ PAUSES = (0.2, 1.0, 5.0)
 class DamagedBlocksError(StoreError):
     """Blocks that cannot be read: missing, cut short or changed on the medium.
 
-    `blocks`: indices of the blocks, for :meth:`GramStore.invalidate` and a rebuild.
+    `blocks`: indices of the blocks, for :meth:`BankStore.remove` and a rebuild.
     """
 
     def __init__(
@@ -86,21 +86,22 @@ class DamagedBlocksError(StoreError):
         return type(self), cast(tuple[str, str, str, str], fields)
 
 
-def read_block(store: GramStore, block: Block, out: Floating) -> Floating:
+def read_block(store: BankStore, block: Block, out: Floating) -> Floating:
     """Read one block into `out`, (k, t·b²) contiguous."""
     try:
-        return retried(lambda: store.read(block, out=out))
+        retried(lambda: store.read(block.index, out))
     except UnreadableError as error:
         root = store.location.rpartition("/")[0]
         hint = (
             "Repeat the command, which does what is left; if the error stays, 'mkldist bank verify "
-            f"{root}' marks the block as missing, and the command computes it again"
+            f"{root}' removes the block, and the command computes it again"
         )
         raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:
         raise DamagedBlocksError(
             error.where, error.found, error.expected, error.hint, (block.index,)
         ) from error
+    return out
 
 
 def retried(read: Callable[[], Read]) -> Read:
@@ -113,10 +114,10 @@ def retried(read: Callable[[], Read]) -> Read:
     return read()
 
 
-def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
+def load_blocks(store: BankStore, load: Callable[[Block], object]) -> None:
     """Call ``load(block)``, which reads it, for every block of a store."""
     damaged: list[DamagedBlocksError] = []
-    for block in store.blocks:
+    for block in store.shape.blocks:
         try:
             load(block)
         except DamagedBlocksError as error:
@@ -126,13 +127,13 @@ def load_blocks(store: GramStore, load: Callable[[Block], object]) -> None:
     first, indices = damaged[0], tuple(index for error in damaged for index in error.blocks)
     found = first.found
     if len(indices) > 1:
-        found = f"{len(indices)} damaged blocks of {len(store.blocks)}: {first.found}"
+        found = f"{len(indices)} damaged blocks of {len(store.shape.blocks)}: {first.found}"
     raise DamagedBlocksError(first.where, found, first.expected, first.hint, indices) from first
 
 
-def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Floating:
+def load_entries(store: BankStore, buffer: BankBuffer, read: ReadBlock = read_block) -> Floating:
     """Return all entries of a store, (M, E) in its dtype."""
-    values = buffer.take((store.n_kernels, store.layout.n_entries), store.dtype)
+    values = buffer.take((store.shape.n_kernels, store.shape.layout.n_entries), store.dtype)
     of_one = block_buffer(store)
 
     def load(block: Block) -> None:
@@ -148,9 +149,9 @@ def load_entries(store: GramStore, buffer: BankBuffer, read: ReadBlock = read_bl
     return values
 
 
-def block_buffer(store: GramStore) -> Floating:
+def block_buffer(store: BankStore) -> Floating:
     """Return a flat array as large as the largest block of a store."""
-    largest = max(k * e for k, e in (block.shape for block in store.blocks))
+    largest = max(k * e for k, e in (block.shape for block in store.shape.blocks))
     return np.empty(largest, dtype=store.dtype)
 
 
@@ -160,9 +161,11 @@ def fitted(buffer: Floating, block: Block) -> Floating:
     return buffer[: k * e].reshape(k, e)
 
 
-def blocks_by_entries(store: GramStore) -> Iterator[Block]:
+def blocks_by_entries(store: BankStore) -> Iterator[Block]:
     """Yield the blocks in the order of their entries, those of the same entries by kernels."""
-    yield from sorted(store.blocks, key=lambda block: (block.entries.start, block.kernels.start))
+    yield from sorted(
+        store.shape.blocks, key=lambda block: (block.entries.start, block.kernels.start)
+    )
 
 
 SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped in
@@ -250,13 +253,13 @@ class StreamedBank(CachedRowsBank):
     `row_cache_bytes`: memory for single kernels; at least one is kept.
     """
 
-    def __init__(self, store: GramStore, row_cache_bytes: int) -> None:
-        super().__init__(store.n_kernels, store.layout, store.dtype, row_cache_bytes)
+    def __init__(self, store: BankStore, row_cache_bytes: int) -> None:
+        super().__init__(store.shape.n_kernels, store.shape.layout, store.dtype, row_cache_bytes)
         self._store = store
         self._buffers = (block_buffer(store), block_buffer(store))
         self._row_buffer = block_buffer(store)
         self._by_kernel: dict[int, list[Block]] = defaultdict(list)
-        for block in store.blocks:
+        for block in store.shape.blocks:
             self._by_kernel[block.kernels.start].append(block)
         self._starts = np.array(sorted(self._by_kernel))
 

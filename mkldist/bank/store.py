@@ -1,15 +1,14 @@
 """Banks on disk or behind a URL, block by block, each an array of the zarr library.
 
-A chunk of the array holds a block: its values, padding, and four whole numbers, its tag, that say
-whose and which block it is.  zarr's crc32c codec guards all of them, so a block of another bank or
-place is as damaged as one with a flipped bit.  Values are not compressed: codecs save a sixth of a
-Gram matrix and cost most of the reading speed.
+A chunk of the array holds a block: its values, padding, the wall and the processor time that they
+took, and four whole numbers, its tag, a hash of whose and which block and times these are.  zarr's
+crc32c codec guards all of them, so a block of another bank or place is as damaged as one with a
+flipped bit.  Values are not compressed: codecs save a sixth of a Gram matrix and cost most of the
+reading speed.
 
-Beside the array, ``complete`` has a small file, a mark, for each block that is whole: the wall and
-the processor time that it took to build, and their checksum.  It is written after the block.
-
-Files are renamed into place, so that readers see all or nothing, but not flushed to the device:
-what a power cut takes of them fails its checksum, and is built again.
+A block is complete when its file is there.  Files are renamed into place, so that readers see all
+or nothing, but not flushed to the device: what a power cut takes of them fails its checksum, and
+is built again.
 
 The values of a block of Gram matrices are k kernels × t·b² entries in the layout of
 :mod:`mkldist.bank.bank`.  Those of a piece of a factor are its columns, one a row, then their
@@ -18,10 +17,9 @@ pivots, -1 where there is none.
 
 from __future__ import annotations
 
-import abc
 import math
 import os
-import struct
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -30,7 +28,7 @@ from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +49,7 @@ from mkldist.core.checksums import CHECKSUM_BYTES, crc32c
 from mkldist.core.durable import write_file
 from mkldist.core.identity import content_id
 from mkldist.errors import StoreError
-from mkldist.optim.pivoted_cholesky import PIECE, Piece
+from mkldist.optim.pivoted_cholesky import PIECE
 
 if TYPE_CHECKING:
     import zarr
@@ -59,7 +57,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES = 8 * 2**20
 KERNELS_PER_CHUNK = 16
-TAG = 4  # whole numbers below 2**24, which float32 holds, that end a block
+TIMES, TAG = 2, 4  # numbers that end a block; those of the tag are below 2**24, exact in float32
 FACTORS_VERSION = 3  # raised when the same kernels and seed would give other pieces
 
 
@@ -83,71 +81,40 @@ class Block:
 
 
 @dataclass(frozen=True)
-class FactorBlock:
-    """A piece of the factor of one kernel.
+class BankShape:
+    """Facts that determine the place of every number of a bank.
 
-    `index`: number of the piece among the most pieces that all factors have. `kernel`, `piece`: the
-    kernel, and the piece of its factor. `shape` (int, int): columns and points.
+    `layout`: points and, of Gram matrices, tiles. `factored`: True for a bank of thin factors, of
+    which each piece is a block; block ``m * grid[1] + i`` is piece i of the factor of kernel m.
     """
-
-    index: int
-    kernel: int
-    piece: int
-    shape: tuple[int, int]
-
-
-class _StoredShape(abc.ABC):
-    """What a block takes where it is stored, of Gram matrices or of factors."""
-
-    dtype: str
-
-    @property
-    @abc.abstractmethod
-    def block_entries(self) -> int:
-        """Numbers of a block, without its tag."""
-
-    @property
-    def chunk_entries(self) -> int:
-        """Numbers of a block as it is stored, with its tag."""
-        return self.block_entries + TAG
-
-    @property
-    def chunk_bytes(self) -> int:
-        """Bytes of a block as it is stored."""
-        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
-
-
-@dataclass(frozen=True)
-class BankShape(_StoredShape):
-    """Facts that determine the place of every entry of a bank of Gram matrices."""
 
     n_kernels: int
     layout: TileLayout
     dtype: str
-    kind: ClassVar[str] = "gram"
-    version: ClassVar[int] = LAYOUT_VERSION
+    factored: bool = False
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> BankShape:
         """Return the shape of which these are the facts."""
-        layout = TileLayout(facts["n_points"], facts["tile"])
-        return cls(facts["n_kernels"], layout, facts["dtype"])
+        n_points, factored = facts["n_points"], facts["kind"] == "factors"
+        layout = TileLayout.for_points(n_points) if factored else TileLayout(n_points, facts["cut"])
+        return cls(facts["n_kernels"], layout, facts["dtype"], factored)
 
     @property
     def facts(self) -> dict[str, Any]:
         """The shape as JSON has it."""
         return {
-            "kind": self.kind,
-            "version": self.version,
+            "kind": "factors" if self.factored else "gram",
+            "version": FACTORS_VERSION if self.factored else LAYOUT_VERSION,
             "n_kernels": self.n_kernels,
             "n_points": self.layout.n_points,
-            "tile": self.layout.tile,
+            "cut": PIECE if self.factored else self.layout.tile,
             "dtype": self.dtype,
         }
 
     @cached_property
     def chunk(self) -> tuple[int, int]:
-        """Kernels and tiles of one block, of about 8 MiB.
+        """Kernels and tiles of one block of Gram matrices, of about 8 MiB.
 
         At least 16 kernels share a block if there are so many, because kernels are evaluated and
         combined side by side.  The number of tiles divides evenly, so only kernels need padding.
@@ -163,19 +130,39 @@ class BankShape(_StoredShape):
 
     @property
     def grid(self) -> tuple[int, int]:
-        """Number of blocks along the kernels and along the tiles."""
+        """Rows and columns of blocks: along the kernels, and along the tiles or the pieces."""
+        if self.factored:
+            return self.n_kernels, -(-self.layout.n_points // PIECE)
         kernels, tiles = self.chunk
         return math.ceil(self.n_kernels / kernels), self.layout.n_tiles // tiles
 
     @property
     def block_entries(self) -> int:
-        """Numbers of a block, its padding included."""
+        """Numbers of a block, its padding included: entries, or columns and their pivots."""
+        if self.factored:
+            return PIECE * (self.layout.n_points + 1)
         kernels, tiles = self.chunk
         return kernels * tiles * self.layout.tile_entries
 
+    @property
+    def chunk_entries(self) -> int:
+        """Numbers of a block as it is stored."""
+        return self.block_entries + TIMES + TAG
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a block as it is stored."""
+        return self.chunk_entries * np.dtype(self.dtype).itemsize + CHECKSUM_BYTES
+
+    @property
+    def needed(self) -> range:
+        """Numbers of the blocks that the bank must have: all, or the first piece of each factor."""
+        rows, columns = self.grid
+        return range(0, rows * columns, columns if self.factored else 1)
+
     @cached_property
     def blocks(self) -> list[Block]:
-        """All blocks, those of the same kernels adjacent."""
+        """All blocks of Gram matrices, those of the same kernels adjacent."""
         (k, t), entries = self.chunk, self.layout.tile_entries
         blocks: list[Block] = []
         for start in range(0, self.n_kernels, k):
@@ -186,56 +173,10 @@ class BankShape(_StoredShape):
         return blocks
 
 
-@dataclass(frozen=True)
-class FactorShape(_StoredShape):
-    """Facts that determine the place of every column of a bank of factors."""
-
-    n_kernels: int
-    n_points: int
-    dtype: str
-    kind: ClassVar[str] = "factors"
-    version: ClassVar[int] = FACTORS_VERSION
-
-    @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> FactorShape:
-        """Return the shape of which these are the facts."""
-        return cls(facts["n_kernels"], facts["n_points"], facts["dtype"])
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The shape as JSON has it."""
-        return {
-            "kind": self.kind,
-            "version": self.version,
-            "piece": PIECE,
-            "n_kernels": self.n_kernels,
-            "n_points": self.n_points,
-            "dtype": self.dtype,
-        }
-
-    @property
-    def grid(self) -> tuple[int, int]:
-        """Number of kernels, and most pieces of a factor."""
-        return self.n_kernels, -(-self.n_points // PIECE)
-
-    @property
-    def block_entries(self) -> int:
-        """Numbers of a piece: its columns and their pivots."""
-        return PIECE * (self.n_points + 1)
-
-    def block(self, kernel: int, piece: int) -> FactorBlock:
-        """Return a piece of the factor of a kernel."""
-        index = kernel * self.grid[1] + piece
-        return FactorBlock(index, kernel, piece, (PIECE, self.n_points))
-
-
-COMPLETE, DESCRIBED, DOCUMENT = "complete", "bank", "zarr.json"
+DESCRIBED, DOCUMENT = "bank", "zarr.json"
 ATTEMPTS = 3  # to describe a bank that other processes describe too
 # What zarr raises for a document that is missing, cut short or altered, or for a damaged chunk.
 _DAMAGE = (*NO_FILE, ValueError, LookupError, TypeError, AttributeError, RecursionError)
-
-Shape = TypeVar("Shape", BankShape, FactorShape)
-OneBlock = TypeVar("OneBlock", Block, FactorBlock)
 
 
 class DamagedDescriptionError(StoreError):
@@ -244,7 +185,7 @@ class DamagedDescriptionError(StoreError):
 
 @dataclass(frozen=True)
 class BuildTime:
-    """Time to compute and store Gram matrices, of all tasks together."""
+    """Time to compute and store blocks, of all tasks together."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -269,23 +210,25 @@ class Stopwatch:
 
 
 @dataclass(frozen=True, eq=False)
-class StoredBank(Generic[Shape, OneBlock]):
-    """What the stores of Gram matrices and of factors have in common.
+class BankStore:
+    """Numbered blocks of a bank; make it by :meth:`create` or :meth:`open`.
 
     `attrs`: further facts recorded at creation, such as the name of the data set.
     """
 
     blobs: ByteStore
-    shape: Shape
+    shape: BankShape
     attrs: Mapping[str, Any]
     _complete: set[int] = field(default_factory=set, repr=False)
 
-    _of: ClassVar[type[BankShape] | type[FactorShape]]
-
     @classmethod
-    def described(
-        cls, root: str | Path, bank_id: str, shape: Shape, attrs: Mapping[str, Any] | None
-    ) -> Self:
+    def create(
+        cls,
+        root: str | Path,
+        bank_id: str,
+        shape: BankShape,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> BankStore:
         """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`.
 
         Any number of processes may do so at once.  A damaged description is written again: every
@@ -315,14 +258,12 @@ class StoredBank(Generic[Shape, OneBlock]):
         return store
 
     @classmethod
-    def open(cls, root: str | Path, bank_id: str) -> Self:
+    def open(cls, root: str | Path, bank_id: str) -> BankStore:
         """Return the store of an existing bank."""
         blobs = open_bytes(root, bank_id)
         with _reading(blobs):
             facts, attrs, array = _opened(blobs)
-            if facts["kind"] != cls._of.kind:
-                raise StoreError(blobs.location, f"a bank of kind {facts['kind']}", cls._of.kind)
-            shape = cast(Shape, cls._of.of(facts))
+            shape = BankShape.of(facts)
             if shape.facts != facts:  # as those of another version
                 raise ValueError(f"a bank of {facts}")
             wanted = _metadata(shape.grid, shape.chunk_entries, shape.dtype)
@@ -336,152 +277,133 @@ class StoredBank(Generic[Shape, OneBlock]):
         return self.blobs.location
 
     @property
-    def n_kernels(self) -> int:
-        """Number M of kernels."""
-        return self.shape.n_kernels
-
-    @property
     def dtype(self) -> np.dtype[np.floating]:
         """float32 or float64, little-endian as stored."""
         return np.dtype(self.shape.dtype).newbyteorder("<")
 
     @property
-    def blocks(self) -> list[OneBlock]:
-        """The blocks that the bank must have, and further ones that it has."""
-        raise NotImplementedError
+    def numbers(self) -> list[int]:
+        """Numbers of the blocks that the bank must have, and of further pieces that it has."""
+        needed = self.shape.needed
+        return sorted({*needed, *self.stored()}) if self.shape.factored else [*needed]
 
-    def numbered(self, index: int) -> OneBlock:
-        """Return the block of a number, stored or not."""
-        raise NotImplementedError
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of these blocks."""
+        return len(self.numbers) * self.shape.chunk_bytes
 
-    def missing(self) -> list[OneBlock]:
+    def missing(self) -> list[int]:
         """Return the blocks that the bank must have and has not, as the medium has them now."""
         complete = self.stored()
-        return [block for block in self.blocks if block.index not in complete]
+        return [index for index in self.shape.needed if index not in complete]
 
     def stored(self) -> set[int]:
-        """Return the numbers of the complete blocks, as the medium has them now."""
+        """Return the complete blocks, as the medium has them now."""
         self._complete.clear()
-        for name in self.blobs.names(COMPLETE):
-            row, _, column = name.removeprefix(f"{COMPLETE}/").partition("/")
-            if row.isdigit() and column.isdigit():
-                self._complete.add(int(row) * self.shape.grid[1] + int(column))
+        for name in self.blobs.names("c"):
+            if place := re.fullmatch(r"c/(\d+)/(\d+)/0", name):
+                self._complete.add(int(place[1]) * self.shape.grid[1] + int(place[2]))
         return set(self._complete)
 
-    def holds(self, block: OneBlock) -> bool:
+    def holds(self, index: int) -> bool:
         """Return True if a block is complete."""
-        if block.index not in self._complete and self.blobs.has(self._mark(block)):
-            self._complete.add(block.index)
-        return block.index in self._complete
+        if index not in self._complete and self.blobs.has(self._chunk(index)):
+            self._complete.add(index)
+        return index in self._complete
 
     def build_time(self) -> BuildTime | None:
         """Return the time to build all blocks; None while some are missing or theirs is damaged."""
         if self.missing():
             return None
-        try:
-            return sum((self._time(self.numbered(index)) for index in self._complete), NO_TIME)
-        except StoreError:
-            return None
+        n_bytes, total = (TIMES + TAG) * self.dtype.itemsize + CHECKSUM_BYTES, NO_TIME
+        for index in self._complete:
+            content = self.blobs.get(self._chunk(index), last=n_bytes) or b""
+            if len(content) != n_bytes:
+                return None
+            end = np.frombuffer(content[:-CHECKSUM_BYTES], self.dtype)
+            if not np.array_equal(end, self._end(index, end[:TIMES])):
+                return None
+            total += BuildTime(*end[:TIMES].tolist())
+        return total
 
-    def verify(self) -> list[OneBlock]:
+    def verify(self) -> list[int]:
         """Read every complete block, and return the damaged ones."""
         bad, whole = [], np.empty(self.shape.block_entries, self.dtype)
-        for block in (self.numbered(index) for index in sorted(self.stored())):
+        for index in sorted(self.stored()):
             try:
-                self._time(block)
-                self._get(block, [whole])
+                self.read(index, whole)
             except StoreError:
-                bad.append(block)
+                bad.append(index)
         return bad
 
-    def invalidate(self, blocks: Iterable[OneBlock]) -> None:
-        """Make blocks count as missing, so that they will be built again."""
-        for block in blocks:
-            self.blobs.remove(self._mark(block))
-            self._complete.discard(block.index)
+    def remove(self, indices: Iterable[int]) -> None:
+        """Remove blocks, which are missing then and will be built again."""
+        for index in indices:
+            self.blobs.remove(self._chunk(index))
+            self._complete.discard(index)
 
     def drop_damaged(self) -> list[int]:
-        """Make damaged blocks count as missing; return their numbers."""
+        """Remove damaged blocks; return their numbers."""
         bad = self.verify()
-        self.invalidate(bad)
-        return [block.index for block in bad]
+        self.remove(bad)
+        return bad
 
     def delete(self) -> None:
         """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
         self._complete.clear()
         self.blobs.clear()
 
-    def _put(self, block: OneBlock, parts: Sequence[Floating], spent: BuildTime) -> None:
-        """Write the values of a block, given in parts, then mark it complete."""
-        watch = Stopwatch()
-        flat = np.zeros(self.shape.chunk_entries, self.dtype)
-        np.concatenate([part.reshape(-1) for part in parts], out=flat[: sum(map(np.size, parts))])
-        flat[-TAG:] = self._tag(block)
-        (row, column), name = self._place(block), self._chunk(block)
+    def write(self, index: int, *parts: Floating, spent: BuildTime = NO_TIME) -> None:
+        """Write the values of a block, given in parts and converted to the store's dtype.
+
+        `spent`: time that they took.
+        """
+        flat, size = np.zeros(self.shape.chunk_entries, self.dtype), sum(map(np.size, parts))
+        np.concatenate([part.reshape(-1) for part in parts], out=flat[:size])
+        flat[-TIMES - TAG :] = self._end(index, (spent.seconds, spent.cpu_seconds))
+        (row, column), name = self._place(index), self._chunk(index)
         with self.blobs.writable(name):
             # As a slice it is the chunk itself, of which zarr makes no copy.
             self._array[row : row + 1, column : column + 1] = flat.reshape(1, 1, -1)
-        spent += watch.spent()
-        numbers = struct.pack("<dd", spent.seconds, spent.cpu_seconds)
-        self.blobs.put(self._mark(block), [numbers, crc32c([self._whose(block), numbers])])
-        self._complete.add(block.index)
+        self._complete.add(index)
 
-    def _get(self, block: OneBlock, parts: Sequence[Floating]) -> None:
-        """Read the values of a block into contiguous arrays of the store's dtype."""
-        tag = np.empty(TAG, self.dtype)
-        whole = [*parts, self._padding(parts), tag]
-        name = self._chunk(block)
+    def read(self, index: int, *parts: Floating) -> None:
+        """Read the first values of a complete block into contiguous arrays of the store's dtype.
+
+        Their content is undefined after an error.
+        """
+        padding = self.shape.block_entries - sum(part.size for part in parts)
+        end = np.empty(TIMES + TAG, self.dtype)
+        whole, name = [*parts, np.empty(padding, self.dtype), end], self._chunk(index)
         if self.blobs.is_local:
             problem = _read_chunk(Path(self.location) / name, whole)
         else:
-            problem = _read_array(self._array, self._place(block), whole, name)
-        if not problem and not np.array_equal(tag, self._tag(block)):
-            problem = "is that of another bank or place" if tag.any() else "is not complete"
+            problem = _read_array(self._array, self._place(index), whole, name)
+        if not problem and not np.array_equal(end, self._end(index, end[:TIMES])):
+            problem = "is that of another bank or place" if end.any() else "is not complete"
         if problem:
-            raise self._damaged(name, block, problem)
+            raise StoreError(
+                f"{self.location}/{name}",
+                f"block {index}, which {problem}",
+                "a complete block",
+                "Repeat the sweep or run 'mkldist bank build' to compute it again",
+            )
 
-    def _damaged(self, name: str, block: OneBlock, problem: str) -> StoreError:
-        return StoreError(
-            f"{self.location}/{name}",
-            f"block {block.index}, which {problem}",
-            "a complete block",
-            "Repeat the sweep or run 'mkldist bank build' to compute it again",
-        )
+    def _place(self, index: int) -> tuple[int, int]:
+        return divmod(index, self.shape.grid[1])
 
-    def _time(self, block: OneBlock) -> BuildTime:
-        """Return the time that a complete block took; raise StoreError if its mark is damaged."""
-        mark = self.blobs.get(self._mark(block)) or b""
-        numbers, checksum = mark[:-CHECKSUM_BYTES], mark[-CHECKSUM_BYTES:]
-        if checksum != crc32c([self._whose(block), numbers]):
-            raise self._damaged(self._mark(block), block, "has a damaged mark")
-        return BuildTime(*struct.unpack("<dd", numbers))
-
-    def _place(self, block: OneBlock) -> tuple[int, int]:
-        return divmod(block.index, self.shape.grid[1])
-
-    def _chunk(self, block: OneBlock) -> str:
+    def _chunk(self, index: int) -> str:
         """Return the name of a block's chunk, which the specification of zarr determines."""
-        row, column = self._place(block)
+        row, column = self._place(index)
         return f"c/{row}/{column}/0"
 
-    def _mark(self, block: OneBlock) -> str:
-        """Return the name of the file that marks a block complete."""
-        row, column = self._place(block)
-        return f"{COMPLETE}/{row}/{column}"
-
-    def _padding(self, parts: Sequence[Floating]) -> Floating:
-        """Return zeros up to the numbers that every block has."""
-        return np.zeros(self.shape.block_entries - sum(part.size for part in parts), self.dtype)
-
-    def _whose(self, block: OneBlock) -> bytes:
-        return f"{self.blobs.folder} {self.shape.facts} {block.index}".encode()
-
-    def _tag(self, block: OneBlock) -> npt.NDArray[np.float64]:
-        """Return the numbers that tell a block from those of other banks and places, (TAG,)."""
-        digest = blake2b(self._whose(block), digest_size=3 * TAG).digest()
-        numbers = np.frombuffer(digest, np.uint8).reshape(TAG, 3)
-        tag: npt.NDArray[np.float64] = numbers @ np.array([1.0, 2.0**8, 2.0**16])
-        return tag
+    def _end(self, index: int, times: npt.ArrayLike) -> Floating:
+        """Return the numbers that end a block: its times, and a hash of whose they are."""
+        numbers = np.asarray(times, self.dtype)
+        whose = f"{self.blobs.folder} {self.shape.facts} {index}".encode()
+        digest = blake2b(whose + numbers.tobytes(), digest_size=3 * TAG).digest()
+        tag = np.frombuffer(digest, np.uint8).reshape(TAG, 3) @ np.array([1.0, 2.0**8, 2.0**16])
+        return np.concatenate([numbers, tag.astype(self.dtype)])
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the array of zarr behind, which another process opens by itself."""
@@ -493,149 +415,6 @@ class StoredBank(Generic[Shape, OneBlock]):
             return _opened(self.blobs)[2]
 
 
-@dataclass(frozen=True, eq=False)
-class GramStore(StoredBank[BankShape, Block]):
-    """A bank of Gram matrices; make it by :meth:`create` or :meth:`open`."""
-
-    _of = BankShape
-
-    @classmethod
-    def create(
-        cls,
-        root: str | Path,
-        bank_id: str,
-        n_kernels: int,
-        layout: TileLayout,
-        dtype: npt.DTypeLike,
-        attrs: Mapping[str, Any] | None = None,
-    ) -> GramStore:
-        """Return the store of a bank, made if it is missing, see :meth:`described`."""
-        shape = BankShape(n_kernels, layout, np.dtype(dtype).name)
-        return cls.described(root, bank_id, shape, attrs)
-
-    @property
-    def layout(self) -> TileLayout:
-        """Points and tiles."""
-        return self.shape.layout
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return self.shape.layout.n_points
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all blocks."""
-        return len(self.blocks) * self.shape.chunk_bytes
-
-    @property
-    def blocks(self) -> list[Block]:
-        """All blocks, those of the same kernels adjacent."""
-        return self.shape.blocks
-
-    def numbered(self, index: int) -> Block:
-        """Return the block of a number."""
-        return self.shape.blocks[index]
-
-    def write(self, block: Block, values: Floating, spent: BuildTime = NO_TIME) -> None:
-        """Write a block, then mark it complete.
-
-        `values` (k, t·b²): its values, converted to the store's dtype.
-        """
-        if values.shape != block.shape:
-            raise ValueError(f"found values {values.shape}; expected {block.shape}")
-        self._put(block, [values.astype(self.dtype, copy=False)], spent)
-
-    def read(self, block: Block, out: Floating | None = None) -> Floating:
-        """Return the values of a complete block.
-
-        `out` (k, t·b²): array to read into, without a copy if it is contiguous and of the store's
-        dtype.  Its content is undefined after an error. The result is (k, t·b²).
-        """
-        if out is not None and out.shape != block.shape:
-            raise ValueError(f"found an output array {out.shape}; expected {block.shape}")
-        direct = out is not None and out.dtype == self.dtype and out.flags.c_contiguous
-        values = out if direct and out is not None else np.empty(block.shape, dtype=self.dtype)
-        self._get(block, [values])
-        if out is None or direct:
-            return values
-        out[...] = values
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class FactorStore(StoredBank[FactorShape, FactorBlock]):
-    """A bank of thin factors; make it by :meth:`create` or :meth:`open`.
-
-    A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make
-    it write the same, up to the rounding of their linear algebra libraries.  A factor that is to be
-    longer goes on from the pieces that are there.
-    """
-
-    _of = FactorShape
-
-    @classmethod
-    def create(
-        cls,
-        root: str | Path,
-        bank_id: str,
-        shape: FactorShape,
-        attrs: Mapping[str, Any] | None = None,
-    ) -> FactorStore:
-        """Return the store of a bank, made if it is missing, see :meth:`described`."""
-        return cls.described(root, bank_id, shape, attrs)
-
-    @property
-    def n_points(self) -> int:
-        """Number n of points."""
-        return self.shape.n_points
-
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of all pieces that are stored."""
-        return len(self.stored()) * self.shape.chunk_bytes
-
-    @property
-    def blocks(self) -> list[FactorBlock]:
-        """The first piece of every kernel, and all further ones that are stored."""
-        firsts = (self.block(kernel, 0).index for kernel in range(self.n_kernels))
-        return [self.numbered(index) for index in sorted({*firsts, *self.stored()})]
-
-    def block(self, kernel: int, piece: int) -> FactorBlock:
-        """Return a piece of the factor of a kernel, stored or not."""
-        return self.shape.block(kernel, piece)
-
-    def numbered(self, index: int) -> FactorBlock:
-        """Return the piece of a number, stored or not."""
-        return self.block(*divmod(index, self.shape.grid[1]))
-
-    def write(self, block: FactorBlock, piece: Piece, spent: BuildTime = NO_TIME) -> None:
-        """Write a piece, converted to the store's dtype; see :meth:`GramStore.write`."""
-        columns = np.zeros(block.shape, self.dtype)
-        columns[: len(piece.columns)] = piece.columns
-        pivots = np.full(PIECE, -1, self.dtype)
-        pivots[: len(piece.columns)] = piece.pivots
-        self._put(block, [columns, pivots], spent)
-
-    def read(self, block: FactorBlock) -> Piece:
-        """Return a piece that is stored; errors are those of :meth:`GramStore.read`."""
-        columns, pivots = np.empty(block.shape, self.dtype), np.empty(PIECE, self.dtype)
-        self._get(block, [columns, pivots])
-        count = int(np.count_nonzero(pivots >= 0))
-        return Piece(columns[:count], pivots[:count].astype(np.intp))
-
-
-BankStore: TypeAlias = GramStore | FactorStore
-
-
-def open_store(root: str | Path, bank_id: str) -> BankStore:
-    """Return the store of an existing bank, of Gram matrices or of factors."""
-    blobs = open_bytes(root, bank_id)
-    with _reading(blobs):
-        kind = _opened(blobs)[0]["kind"]
-    return (FactorStore if kind == FactorShape.kind else GramStore).open(root, bank_id)
-
-
 def list_banks(root: str | Path) -> list[str]:
     """Return the ids of the banks below a folder or URL, sorted, damaged ones included."""
     return [name for name in list_folders(root) if name not in (LAPLACIANS, SNAPSHOTS)]
@@ -644,7 +423,7 @@ def list_banks(root: str | Path) -> list[str]:
 # Description
 
 
-def _describe(blobs: ByteStore, shape: BankShape | FactorShape, attrs: Mapping[str, Any]) -> None:
+def _describe(blobs: ByteStore, shape: BankShape, attrs: Mapping[str, Any]) -> None:
     """Write the document of a bank that has none."""
     import zarr
     from zarr.errors import ContainsArrayError

@@ -104,11 +104,11 @@ def bank_show(folder: str, as_json: bool) -> None:
 
 def _bank_row(folder: str, bank: str) -> dict[str, Any]:
     """Return what is known of a bank; of a damaged one its id and the damage."""
-    from mkldist.bank.store import open_store
+    from mkldist.bank.store import BankStore
     from mkldist.errors import StoreError
 
     try:
-        store = open_store(folder, bank)
+        store = BankStore.open(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found}
     return {
@@ -116,11 +116,11 @@ def _bank_row(folder: str, bank: str) -> dict[str, Any]:
         "damaged": "",
         "dataset": str(store.attrs.get("dataset", "")),
         "kernels": str(store.attrs.get("label", "")),
-        "n_kernels": store.n_kernels,
-        "n_points": store.n_points,
+        "n_kernels": store.shape.n_kernels,
+        "n_points": store.shape.layout.n_points,
         "dtype": store.dtype.name,
         "bytes": store.n_bytes,
-        "blocks": len(store.blocks),
+        "blocks": len(store.numbers),
         "missing_blocks": len(store.missing()),
     }
 
@@ -131,7 +131,7 @@ def _bank_row(folder: str, bank: str) -> dict[str, Any]:
 def bank_verify(folder: str, as_json: bool) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
-    Damaged blocks are marked as missing: the next sweep or 'mkldist bank build' computes them
+    Damaged blocks are removed: the next sweep or 'mkldist bank build' computes them
     again.  The exit code is 2 if any block is damaged.
     """
     rows = []
@@ -147,20 +147,20 @@ def bank_verify(folder: str, as_json: bool) -> None:
 
 
 def _verified(folder: str, bank: str) -> dict[str, Any]:
-    """Read the blocks of a bank and mark damaged ones as missing; return what was found."""
-    from mkldist.bank.store import open_store
+    """Read the blocks of a bank and remove damaged ones; return what was found."""
+    from mkldist.bank.store import BankStore
     from mkldist.errors import StoreError
 
     try:
-        store = open_store(folder, bank)
+        store = BankStore.open(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
     bad = store.drop_damaged()
-    absent = {block.index for block in store.missing()}
+    absent = {*store.missing()}
     return {
         "id": bank,
         "damaged": "",
-        "blocks": len(store.blocks),
+        "blocks": len(store.numbers),
         "missing_blocks": len(absent - {*bad}),
         "damaged_blocks": bad,
     }
@@ -176,7 +176,7 @@ def _verdict(row: dict[str, Any]) -> Iterator[str]:
     words += f", {missing} missing" if missing else ""
     yield f"{row['id']}: {row['blocks']} blocks, {words}"
     for index in bad:
-        yield f"  block {index}: marked as missing; a sweep will compute it"
+        yield f"  block {index}: removed; a sweep will compute it"
 
 
 def _bank_ids(folder: str) -> list[str]:

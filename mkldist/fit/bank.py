@@ -26,7 +26,7 @@ from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine
 from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
 from mkldist.core.compiled import compiled
@@ -528,10 +528,11 @@ def stored(
     """
     reading: Literal["mmap", "stream"] = "mmap" if backend == "mmap" else "stream"
     layout = TileLayout.for_points(size.n_points)
-    store = GramStore.create(root, name, size.n_kernels, layout, size.dtype)
+    shape = BankShape(size.n_kernels, layout, size.dtype.name)
+    store = BankStore.create(root, name, shape)
     missing = store.missing()
     if missing:
-        n_bytes = len(missing) / len(store.blocks) * store.n_bytes
+        n_bytes = len(missing) * shape.chunk_bytes
         free = shutil.disk_usage(root).free
         if n_bytes > free:
             found = f"{free / GIB:.1f} GiB of free space"
@@ -543,7 +544,7 @@ def stored(
             build_blocks(source, store, missing[blocks])
 
         with single_threaded():
-            parallel_map(build, len(missing), store.n_bytes // len(store.blocks))
+            parallel_map(build, len(missing), shape.chunk_bytes)
     return open_bank(store, reading, cache=NodeCache(root / "mapped"))
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from mkldist.bank.bank import TileLayout
-from mkldist.bank.store import BankShape, FactorShape
+from mkldist.bank.store import BankShape
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec, SweepSpec
@@ -102,18 +102,14 @@ class BankPlan:
     @property
     def shape(self) -> BankShape:
         """Kernels, layout and dtype."""
-        return BankShape(self.n_kernels, TileLayout.for_points(self.n_points), self.dtype)
-
-    @property
-    def factor_shape(self) -> FactorShape:
-        """Kernels, points and dtype of factors."""
-        return FactorShape(self.n_kernels, self.n_points, self.dtype)
+        layout = TileLayout.for_points(self.n_points)
+        return BankShape(self.n_kernels, layout, self.dtype, self.is_factored)
 
     @property
     def stored_bytes(self) -> int:
         """Bytes on disk before the first run; factors may grow after it."""
         if self.is_factored:
-            return self.n_kernels * self.factor_shape.chunk_bytes
+            return self.n_kernels * self.shape.chunk_bytes
         return self.n_bytes if self.stored else 0
 
 

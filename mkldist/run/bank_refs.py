@@ -24,10 +24,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from mkldist.bank.bank import TileLayout
 from mkldist.bank.byte_store import LAPLACIANS, SNAPSHOTS, ByteStore, open_bytes
 from mkldist.bank.cache import NodeFolders, locked
-from mkldist.bank.store import BankStore, FactorStore, GramStore
+from mkldist.bank.store import BankStore
 from mkldist.core.checksums import Footer
 from mkldist.core.durable import write_file, writing
 from mkldist.core.identity import array_id, content_id
@@ -191,23 +190,9 @@ class BankRef:
 
     def store(self) -> BankStore:
         """Return the bank's store; make it if it does not exist."""
-        return self.factor_store() if self.plan.is_factored else self.gram_store()
-
-    def gram_store(self) -> GramStore:
-        """Return the store of a bank of Gram matrices; make it if it does not exist."""
-        plan, layout = self.plan, TileLayout.for_points(self.plan.n_points)
-        return GramStore.create(
-            self.place, plan.id, plan.n_kernels, layout, plan.dtype, self._attributes
-        )
-
-    def factor_store(self) -> FactorStore:
-        """Return the store of a bank of factors; make it if it does not exist."""
         plan = self.plan
-        return FactorStore.create(self.place, plan.id, plan.factor_shape, self._attributes)
-
-    @property
-    def _attributes(self) -> dict[str, str]:
-        return {"dataset": self.plan.dataset, "label": self.plan.spec.label}
+        attributes = {"dataset": plan.dataset, "label": plan.spec.label}
+        return BankStore.create(self.place, plan.id, plan.shape, attributes)
 
 
 def bank_inputs(ref: BankRef) -> BankInputs:

@@ -11,7 +11,7 @@ from shlex import quote
 
 from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.cache import NodeCache, removing_banks
-from mkldist.bank.store import BankStore, GramStore, list_banks, open_store
+from mkldist.bank.store import BankStore, list_banks
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import BANK_NOTE, OutputFolder, checked_note, noted_banks
 from mkldist.run.paths import BANKS
@@ -142,24 +142,23 @@ def total_bytes(banks: Sequence[StoredBank]) -> int:
 def _stored(root: Path, bank: str, cache: NodeCache) -> StoredBank | None:
     """Return a bank, None if there is none of this id."""
     try:
-        store = open_store(root, bank)
+        store = BankStore.open(root, bank)
     except StoreError:
         return None
-    copy = cache.path_of(store) if isinstance(store, GramStore) else None
+    copy = cache.path_of(store)
     words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
-    return StoredBank(store, root, words, copy if copy is not None and copy.exists() else None)
+    return StoredBank(store, root, words, copy if copy.exists() else None)
 
 
 def remove_stored(root: Path, bank_id: str) -> None:
     """Remove a bank below a folder, damaged or not, and its copy in the node cache."""
     try:
-        remove_bank(open_store(root, bank_id))
+        remove_bank(BankStore.open(root, bank_id))
     except StoreError:
         open_bytes(root, bank_id).clear()
 
 
 def remove_bank(store: BankStore) -> None:
     """Remove a bank and its copy in the node cache of this machine."""
-    if isinstance(store, GramStore):
-        NodeCache().remove(store)
+    NodeCache().remove(store)
     store.delete()

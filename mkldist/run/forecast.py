@@ -166,21 +166,20 @@ class TaskCosts:
     def __post_init__(self) -> None:
         self._banks = {bank.id: bank for bank in self.plan.banks}
         self._solvers = SolverBytes(self.memory_limit)
-        self._n_blocks = {  # of factors a piece of each
-            bank.id: bank.n_kernels if bank.is_factored else len(bank.shape.blocks) * bank.stored
-            for bank in self._banks.values()
+        self._blocks = {
+            bank.id: bank.shape.needed if bank.stored else range(0) for bank in self._banks.values()
         }
 
     def blocks(self, bank: str) -> range:
         """Return the indices of the blocks of a bank that is not built yet."""
-        return range(self._n_blocks[bank])
+        return self._blocks[bank]
 
     def __call__(self, item: Item) -> TaskCost:
         """Return what the task of an item takes."""
         bank = self._banks[item.bank]
         if isinstance(item, BatchItem):
             return self._batch_cost(bank, item)
-        share = len(item.blocks) / self._n_blocks[bank.id]
+        share = len(item.blocks) / len(self._blocks[bank.id])
         seconds = share * _n_values(bank) * self.rates.kernel_value_seconds
         return TaskCost(seconds, moved_bytes=share * bank.stored_bytes)
 

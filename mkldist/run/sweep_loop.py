@@ -640,12 +640,12 @@ class SweepLoop:
         if not self._banks[bank].is_shared:
             return []
         store = retried(self._banks[bank].store)
-        missing = retried(lambda: [*store.missing()])
-        n_bytes = sum(block.shape[0] * block.shape[1] * store.dtype.itemsize for block in missing)
+        missing = retried(store.missing)
+        n_bytes = len(missing) * store.shape.chunk_bytes
         self.counts.bytes += n_bytes
         self._unbuilt[bank] += n_bytes
         self.counts.note_bank(bank, complete=not missing)
-        return [block.index for block in missing]
+        return missing
 
     def _is_recorded(self, run_id: str) -> bool:
         """Return True if a run's record is written."""

@@ -39,7 +39,7 @@ from mkldist.bank.readers import (
 )
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import BankSource
-from mkldist.bank.store import Block, BuildTime, GramStore
+from mkldist.bank.store import BankStore, BuildTime
 from mkldist.core.durable import machine_id, make_folder
 from mkldist.core.memory import KEPT_STATES_BYTES, bank_bytes, row_cache_bytes
 from mkldist.core.threads import n_processors, single_threaded
@@ -241,11 +241,8 @@ def build(task: BuildTask) -> BuildReceipt:
     ):
         source, plan = _source(task.ref), task.ref.plan
         if plan.is_factored:
-            factors = task.ref.factor_store()
-            pieces = [factors.numbered(i) for i in task.blocks]
-            return build_factors(source, factors, plan.seed, pieces)
-        store = task.ref.gram_store()
-        return build_blocks(source, store, [store.blocks[i] for i in task.blocks])
+            return build_factors(source, task.ref.store(), plan.seed, task.blocks)
+        return build_blocks(source, task.ref.store(), task.blocks)
 
 
 def solve_batch(task: BatchTask) -> BatchReceipt:
@@ -274,7 +271,7 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                 if runs:
                     solve_runs(opened, task.ref, runs, settings, sender.add, time_of)
         except DamagedBlocksError as error:
-            _unmark_damaged(task.ref.gram_store(), error)
+            _remove_damaged(task.ref.store(), error)
             return BatchReceipt(sender.rest(), sender.n_sent, damaged=str(error))
         return BatchReceipt(
             records=sender.rest(),
@@ -388,7 +385,7 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         return _Opened(factored.factors, factored=factored)
     if ref.plan.recomputed:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
-    store, builder = ref.gram_store(), None
+    store, builder = ref.store(), None
     if task.builds:
         builder = stack.enter_context(BlockBuilder(_source(ref), store))
         if not ref.root:
@@ -410,7 +407,7 @@ def _factors_of(
     """
     plan = ref.plan
     limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))
-    store, folder = ref.factor_store(), default_directory()
+    store, folder = ref.store(), default_directory()
     return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 
 
@@ -451,19 +448,15 @@ def _build_time(ref: BankRef, builder: BlockBuilder | None) -> BuildTime | None:
     return None
 
 
-def _unmark_damaged(store: GramStore, error: DamagedBlocksError) -> None:
-    """Remove the marks of damaged blocks, so that these count as missing.
+def _remove_damaged(store: BankStore, error: DamagedBlocksError) -> None:
+    """Remove damaged blocks, which are missing then.
 
     Several tasks may have met the same damage.  So each block is read again first: one that was
-    rebuilt meanwhile is sound and keeps its mark.
+    rebuilt meanwhile is sound and stays.
     """
-    store.invalidate(block for i in error.blocks if _is_damaged(store, block := store.blocks[i]))
-
-
-def _is_damaged(store: GramStore, block: Block) -> bool:
-    """Read a block again; return True if it is damaged still."""
-    try:
-        read_block(store, block, fitted(block_buffer(store), block))
-    except DamagedBlocksError:
-        return True
-    return False
+    buffer = block_buffer(store)
+    for block in (store.shape.blocks[i] for i in error.blocks):
+        try:
+            read_block(store, block, fitted(buffer, block))
+        except DamagedBlocksError:
+            store.remove([block.index])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
-from mkldist.bank.store import BankStore, DamagedDescriptionError, open_store
+from mkldist.bank.store import BankStore, DamagedDescriptionError
 from mkldist.core.durable import move_away, writing
 from mkldist.core.wording import pluralize
 from mkldist.data.inputs import SUFFIX
@@ -134,7 +134,7 @@ def damaged_banks(path: Path) -> Iterator[tuple[BankStore | None, str, str]]:
     """Yield the damaged banks of a sweep: the store, None if its description is; root; and id."""
     for root, bank in _noted(path):
         try:
-            store = open_store(root, bank)
+            store = BankStore.open(root, bank)
         except DamagedDescriptionError:
             yield None, root, bank
             continue
@@ -155,12 +155,12 @@ def _banks(folder: OutputFolder) -> Checked:
     for root, bank in there:
         n_files += 1
         try:
-            store = open_store(root, bank)
+            store = BankStore.open(root, bank)
         except DamagedDescriptionError as error:
             damaged.append(error.where)
             continue
-        n_files += len(store.blocks) - len(store.missing())
-        damaged += [f"{store.location}, block {block.index}" for block in store.verify()]
+        n_files += len(store.stored())
+        damaged += [f"{store.location}, block {index}" for index in store.verify()]
     roots = {root for root, _ in there}
     words = [
         f"in {root}" if root in roots or not banks else f"none of {len(banks)} left in {root}"
@@ -217,7 +217,7 @@ def repair(
             )
         if n_blocks := sum(len(store.drop_damaged()) for store, _, _ in banks if store):
             blocks = pluralize(n_blocks, "block")
-            lines.append(f"banks: {blocks} marked as missing; a sweep that needs them builds them")
+            lines.append(f"banks: {blocks} removed; a sweep that needs them builds them")
         if "laplacians" in damaged:
             n_removed = sum(map(remove_damaged_laplacians, noted_banks(path)))
             lines.append(f"laplacians: {n_removed} removed; a sweep that needs them computes them")

@@ -3,7 +3,7 @@
 import pytest
 
 from mkldist.bank import store as bank_store
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankStore
 from tests.bank import store_scripts as scripts
 
 
@@ -18,4 +18,4 @@ def small_blocks(monkeypatch):
 def built(tmp_path, small_blocks):
     """Return a complete store of small blocks."""
     scripts.build(tmp_path)
-    return GramStore.open(tmp_path, scripts.BANK)
+    return BankStore.open(tmp_path, scripts.BANK)

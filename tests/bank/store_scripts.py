@@ -17,7 +17,7 @@ from mkldist.bank import byte_store
 from mkldist.bank import store as bank_store
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import build_blocks
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.core import durable
 from mkldist.errors import MkldistError
 
@@ -48,7 +48,8 @@ def small_blocks():
 
 
 def create(root):
-    return GramStore.create(root, BANK, N_KERNELS, LAYOUT, "float64", {"by": os.getpid()})
+    shape = BankShape(N_KERNELS, LAYOUT, "float64")
+    return BankStore.create(root, BANK, shape, {"by": os.getpid()})
 
 
 def build(root):
@@ -88,8 +89,8 @@ def race(root, start):
     """Build every block when the clock says `start`, whoever else does."""
     time.sleep(max(0.0, float(start) - time.time()))
     store = create(root)
-    for block in store.blocks:
-        store.write(block, expected_bank()[block.kernels, block.entries])
+    for block in store.shape.blocks:
+        store.write(block.index, expected_bank()[block.kernels, block.entries])
 
 
 def watch(root, start):
@@ -98,14 +99,16 @@ def watch(root, start):
     expected, reads = expected_bank(), 0
     while True:
         try:
-            store = GramStore.open(root, BANK)
-            present = set(store.blocks) - set(store.missing())
+            store = BankStore.open(root, BANK)
+            present = store.stored()
         except MkldistError:
             continue
-        for block in present:
-            np.testing.assert_array_equal(store.read(block), expected[block.kernels, block.entries])
+        for block in (store.shape.blocks[index] for index in present):
+            values = np.empty(block.shape)
+            store.read(block.index, values)
+            np.testing.assert_array_equal(values, expected[block.kernels, block.entries])
             reads += 1
-        if len(present) == len(store.blocks):
+        if len(present) == len(store.shape.blocks):
             return
 
 
@@ -123,14 +126,14 @@ def starve(root):
             print(attempt, type(error).__name__, error)  # noqa: T201
         else:
             print(attempt, "built", receipt.blocks)  # noqa: T201
-        store = GramStore.open(root, BANK)
+        store = BankStore.open(root, BANK)
         print(attempt, "missing", len(store.missing()), "bad", len(store.verify()))  # noqa: T201
         leftovers = list((Path(root) / byte_store.TEMPORARY).iterdir())
         print(attempt, "leftovers", len(leftovers))  # noqa: T201
         mount("-o", "remount,size=8m", "tmpfs")
     mount("-o", "remount,ro", "tmpfs")
     try:
-        store.write(store.blocks[0], np.zeros(store.blocks[0].shape))
+        store.write(store.shape.blocks[0].index, np.zeros(store.shape.blocks[0].shape))
     except MkldistError as error:
         print("read-only", type(error).__name__, error)  # noqa: T201
     print("read-only bad", len(store.verify()))  # noqa: T201

@@ -24,7 +24,7 @@ from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
 from mkldist.bank.requests import Matvec, Quadratic
 from mkldist.bank.sources import ArraySource
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from tests.bank.bank_suite import BankSuite, random_grams
 
 
@@ -149,9 +149,9 @@ class TestOfABankInMemory(BankSuite):
 
 def test_of_a_streamed_bank_only_its_kernels_are_read(tmp_path):
     grams = random_grams(200, 40)
-    store = GramStore.create(tmp_path, "bank", 200, TileLayout.for_points(40), "float64")
-    build_blocks(ArraySource(grams), store, store.blocks)
-    whole = StreamedBank(store, 8 * 4 * store.layout.n_entries)
+    store = BankStore.create(tmp_path, "bank", BankShape(200, TileLayout.for_points(40), "float64"))
+    build_blocks(ArraySource(grams), store, store.numbers)
+    whole = StreamedBank(store, 8 * 4 * store.shape.layout.n_entries)
     kernels = np.array([150, 3, 77, 4, 5, 151])
     part = PartBank(whole, kernels)
     assert (part.shares_rows, part.sparse_limit) == (True, 4)

@@ -13,11 +13,12 @@ from mkldist.bank.bank import TileLayout
 from mkldist.bank.build import BlockBuilder, build_blocks
 from mkldist.bank.readers import BankBuffer
 from mkldist.bank.sources import FEW_POINTS, ArraySource, FeatureSource, PlainSource, SelectedSource
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.errors import GramError, OutputError
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.loops import WIDE
 from mkldist.spec.banks import BankSpec
+from tests.bank.stores import read
 from tests.kernel_functions.test_functions import sparse_kernels, sparse_points
 
 ALL_FUNCTIONS = BankSpec(
@@ -56,13 +57,13 @@ def gram_matrices(kernels, points, cosine=False):
 
 def built(source, layout, dtype="float64"):
     """Build a bank in memory and return its store and all its entries."""
-    store = GramStore.create("memory://build", "b", source.n_kernels, layout, dtype)
+    store = BankStore.create("memory://build", "b", BankShape(source.n_kernels, layout, dtype))
     try:
         receipt = build_blocks(source, store, store.missing())
-        assert receipt.blocks == len(store.blocks)
-        entries = np.empty((store.n_kernels, layout.n_entries), dtype)
-        for block in store.blocks:
-            entries[block.kernels, block.entries] = store.read(block)
+        assert receipt.blocks == len(store.shape.blocks)
+        entries = np.empty((store.shape.n_kernels, layout.n_entries), dtype)
+        for block in store.shape.blocks:
+            entries[block.kernels, block.entries] = read(store, block)
     finally:
         store.delete()
     return entries
@@ -137,12 +138,12 @@ def test_rounding_asymmetry_of_given_matrices_is_averaged():
 def test_only_missing_blocks_are_computed(tmp_path, monkeypatch):
     points, layout = np.random.default_rng(0).normal(size=(30, 3)), TileLayout(30, 8)
     source = FeatureSource(points, kernels_on(3))
-    store = GramStore.create(tmp_path, "b", source.n_kernels, layout, "float64")
-    first = build_blocks(source, store, store.blocks[:2])
+    store = BankStore.create(tmp_path, "b", BankShape(source.n_kernels, layout, "float64"))
+    first = build_blocks(source, store, range(2))
     assert first.blocks == 2
-    assert first.bytes == sum(8 * block.shape[0] * block.shape[1] for block in store.blocks[:2])
-    assert build_blocks(source, store, store.blocks).blocks == len(store.blocks) - 2
-    assert build_blocks(source, store, store.blocks).blocks == 0
+    assert first.bytes == 2 * store.shape.chunk_bytes
+    assert build_blocks(source, store, store.numbers).blocks == len(store.shape.blocks) - 2
+    assert build_blocks(source, store, store.numbers).blocks == 0
 
 
 @pytest.mark.slow
@@ -187,10 +188,10 @@ def test_many_features_are_multiplied_by_the_blas(n_points, tile, shift, cosine)
 def test_overflow_names_the_kernel_and_stores_nothing(tmp_path, dtype, degree):
     spec = BankSpec(kernels=[{"function": "polynomial", "degrees": [1, degree]}])
     source = FeatureSource(np.full((4, 1), 1e2), kernels_on(1, spec))
-    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), dtype)
+    store = BankStore.create(tmp_path, "b", BankShape(2, TileLayout(4, 2), dtype))
     with pytest.raises(GramError, match=rf"kernel 1, polynomial\({degree}\).*range of {dtype}"):
-        build_blocks(source, store, store.blocks)
-    assert len(store.missing()) == len(store.blocks)
+        build_blocks(source, store, store.numbers)
+    assert len(store.missing()) == len(store.shape.blocks)
 
 
 @pytest.mark.parametrize("n_blocks", [0, 2, 5])
@@ -200,32 +201,30 @@ def test_what_is_loaded_is_read_where_complete_and_else_computed(
 ):
     monkeypatch.setattr(bank_store, "CHUNK_BYTES", chunk_bytes)
     grams = np.array([m + np.eye(9) for m in range(12)])
-    store = GramStore.create(tmp_path, "b", 12, TileLayout(9, 4), "float64")
-    build_blocks(ArraySource(grams), store, store.blocks[:n_blocks])
+    store = BankStore.create(tmp_path, "b", BankShape(12, TileLayout(9, 4), "float64"))
+    build_blocks(ArraySource(grams), store, store.numbers[:n_blocks])
     n_missing = len(store.missing())
     with BlockBuilder(ArraySource(grams + 1.0), store) as builder:
         values = builder.load(BankBuffer())
     assert builder.receipt.blocks == n_missing
-    assert builder.receipt.bytes == sum(
-        block.shape[0] * block.shape[1] * 8 for block in store.blocks[-n_missing:] if n_missing
-    )
+    assert builder.receipt.bytes == n_missing * store.shape.chunk_bytes
     assert not store.missing()
-    packed = store.layout.pack(grams)
-    for number, block in enumerate(store.blocks):
+    packed = store.shape.layout.pack(grams)
+    for number, block in enumerate(store.shape.blocks):
         expected = packed[block.kernels, block.entries] + (number >= n_blocks)
         padded = packed[block.kernels, block.entries] == 0
         part = values[block.kernels, block.entries]
         np.testing.assert_array_equal(part[~padded], expected[~padded])
-        np.testing.assert_array_equal(store.read(block), part)
+        np.testing.assert_array_equal(read(store, block), part)
 
 
 def test_what_a_disk_refuses_of_a_loaded_bank_is_said_at_the_end(tmp_path, monkeypatch):
-    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+    store = BankStore.create(tmp_path, "b", BankShape(2, TileLayout(4, 2), "float64"))
 
-    def refuse(*_):
+    def refuse(*_, **__):
         raise OutputError("disk", "full")
 
-    monkeypatch.setattr(GramStore, "write", refuse)
+    monkeypatch.setattr(BankStore, "write", refuse)
     source = ArraySource(np.ones((2, 4, 4)))
     with pytest.raises(OutputError, match="full"), BlockBuilder(source, store) as builder:
         assert (builder.load(BankBuffer()) == 1.0).all()
@@ -235,9 +234,9 @@ def test_what_a_disk_refuses_of_a_loaded_bank_is_said_at_the_end(tmp_path, monke
 
 
 def test_a_source_of_another_shape_is_refused(tmp_path):
-    store = GramStore.create(tmp_path, "b", 2, TileLayout(4, 2), "float64")
+    store = BankStore.create(tmp_path, "b", BankShape(2, TileLayout(4, 2), "float64"))
     with pytest.raises(ValueError, match="2 on 4"):
-        build_blocks(ArraySource(np.ones((2, 5, 5))), store, store.blocks)
+        build_blocks(ArraySource(np.ones((2, 5, 5))), store, store.numbers)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from mkldist.bank.cache import (
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Combine
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankStore
 from mkldist.core.durable import machine_id, temporary_path
 from mkldist.errors import OutputError
 from tests.bank.bank_suite import random_grams
@@ -39,7 +39,7 @@ def grams() -> np.ndarray:
 
 
 @pytest.fixture
-def store(tmp_path: Path, grams: np.ndarray) -> GramStore:
+def store(tmp_path: Path, grams: np.ndarray) -> BankStore:
     return stored(tmp_path / "banks", grams, "float64")
 
 
@@ -53,15 +53,15 @@ def total(bank: MappedBank | None) -> np.ndarray:
     return answer(bank, [Combine(np.ones(bank.n_kernels))])[0]
 
 
-def test_second_opening_does_not_read_the_store(cache: NodeCache, store: GramStore) -> None:
+def test_second_opening_does_not_read_the_store(cache: NodeCache, store: BankStore) -> None:
     first = total(cache.open(store))
-    for block in store.blocks:
+    for block in store.shape.blocks:
         damage(store, block)
     assert_array_equal(total(cache.open(store)), first)
     assert_array_equal(total(NodeCache(cache.directory).open(store)), first)
 
 
-def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: GramStore) -> None:
+def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: BankStore) -> None:
     bank = cache.open(store)
     first = total(bank)
     cache.clear()
@@ -72,7 +72,7 @@ def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: GramStore) -> 
 
 @pytest.mark.parametrize("place", [5, -1, -10])
 def test_a_changed_byte_is_found_and_the_file_made_again(
-    cache: NodeCache, store: GramStore, place: int
+    cache: NodeCache, store: BankStore, place: int
 ) -> None:
     first = total(cache.open(store))
     path = cache.path_of(store)
@@ -84,7 +84,7 @@ def test_a_changed_byte_is_found_and_the_file_made_again(
 
 
 @pytest.mark.parametrize("kept", [0, 100, -1])
-def test_a_file_cut_short_is_made_again(cache: NodeCache, store: GramStore, kept: int) -> None:
+def test_a_file_cut_short_is_made_again(cache: NodeCache, store: BankStore, kept: int) -> None:
     first = total(cache.open(store))
     path = cache.path_of(store)
     content = path.read_bytes()
@@ -106,7 +106,7 @@ def test_banks_of_the_same_name_and_other_facts_are_told_apart(
 
 def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) -> None:
     stores = [stored(tmp_path / "banks", grams, "float64", name) for name in "abc"]
-    n_bytes = 12 * stores[0].layout.n_entries * 8 + FOOTER.n_bytes
+    n_bytes = 12 * stores[0].shape.layout.n_entries * 8 + FOOTER.n_bytes
     cache = NodeCache(tmp_path / "cache", budget_bytes=2 * n_bytes)
     paths = [cache.path_of(store) for store in stores]
     banks = [cache.open(stores[0]), cache.open(stores[1])]
@@ -119,14 +119,14 @@ def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) 
         total(bank)
 
 
-def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: GramStore) -> None:
+def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: BankStore) -> None:
     cache.budget_bytes = 100
     assert cache.open(store) is None
     assert not cache.path_of(store).exists()
 
 
 def test_full_disk_is_no_bank_and_leaves_nothing(
-    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
+    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -137,7 +137,7 @@ def test_full_disk_is_no_bank_and_leaves_nothing(
 
 
 def test_no_file_of_the_cache_waits_for_the_device(
-    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch
+    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
@@ -146,7 +146,7 @@ def test_no_file_of_the_cache_waits_for_the_device(
 
 
 def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
-    cache: NodeCache, store: GramStore, grams: np.ndarray
+    cache: NodeCache, store: BankStore, grams: np.ndarray
 ) -> None:
     cache.directory.mkdir()
     mine = temporary_path(cache.directory)
@@ -164,28 +164,28 @@ def test_damage_in_the_store_names_all_blocks(
 ) -> None:
     monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
-    damage(store, store.blocks[1])
-    damage(store, store.blocks[4])
+    damage(store, store.shape.blocks[1])
+    damage(store, store.shape.blocks[4])
     with pytest.raises(DamagedBlocksError, match=r"2 damaged blocks of \d+: block 1") as caught:
         cache.open(store)
     assert caught.value.blocks == (1, 4)
     assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}
 
 
-def test_folder_that_cannot_be_made(tmp_path: Path, store: GramStore) -> None:
+def test_folder_that_cannot_be_made(tmp_path: Path, store: BankStore) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
         NodeCache(tmp_path / "file" / "cache").open(store)
 
 
 def _open_and_sum(directory: Path, root: Path, results: multiprocessing.Queue) -> None:
-    store = GramStore.open(root, "bank")
+    store = BankStore.open(root, "bank")
     results.put(float(total(NodeCache(directory).open(store)).sum()))
 
 
 @pytest.mark.slow
 def test_processes_that_race_build_one_file(
-    cache: NodeCache, tmp_path: Path, store: GramStore, grams: np.ndarray
+    cache: NodeCache, tmp_path: Path, store: BankStore, grams: np.ndarray
 ) -> None:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
@@ -213,7 +213,7 @@ def test_default_directory_is_the_users_or_the_given_one(
     "error", [OSError(errno.ENOLCK, "No locks available"), sqlite3.OperationalError()]
 )
 def test_a_file_system_without_locks_is_no_place_for_the_cache(
-    cache: NodeCache, store: GramStore, monkeypatch: pytest.MonkeyPatch, error: Exception
+    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise error

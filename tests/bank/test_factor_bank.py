@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank import factored_kernels
 from mkldist.bank import factored_kernels as expansions
-from mkldist.bank.bank import Bank, PassCounter
+from mkldist.bank.bank import Bank, PassCounter, TileLayout
 from mkldist.bank.factor_bank import FactorBank, FactorCache, FileRegions, factorised
 from mkldist.bank.factored_kernels import (
     GROUPS,
@@ -36,7 +36,7 @@ from mkldist.bank.sources import (
     PlainSource,
     SelectedSource,
 )
-from mkldist.bank.store import FactorShape, FactorStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import answer_views
 from mkldist.errors import GramError, OutputError
 from mkldist.kernels.evaluate import evaluate
@@ -604,8 +604,8 @@ def test_factors_keep_to_their_memory_while_they_are_made(few):
 @pytest.mark.parametrize("stored", [False, True])
 def test_factors_larger_than_memory_are_those_that_fit(few, stored, tmp_path):
     def all_of(n_bytes):
-        shape = FactorShape(4, 120, "float64")
-        store = FactorStore.create(tmp_path, str(n_bytes), shape) if stored else None
+        shape = BankShape(4, TileLayout.for_points(120), "float64", factored=True)
+        store = BankStore.create(tmp_path, str(n_bytes), shape) if stored else None
         limits = FactorLimits(n_bytes=n_bytes)
         kernels = begin_factors(ArraySource(WIDE_GRAMS), limits, store=store, folder=tmp_path / "a")
         assert kernels.lengthen({1: 40, 2: 40, 3: 40}) == [1, 2, 3]

@@ -32,7 +32,7 @@ from mkldist.bank.products import (
 )
 from mkldist.bank.readers import DamagedBlocksError, MappedBank
 from mkldist.bank.requests import Inner, Quadratic, Radii
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankStore
 from mkldist.core.compiled import CompiledFunction
 from tests.bank.bank_suite import random_grams
 from tests.bank.stores import damage, stored
@@ -289,19 +289,19 @@ def grams() -> np.ndarray:
 
 
 @pytest.fixture
-def store(tmp_path: Path, grams: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> GramStore:
+def store(tmp_path: Path, grams: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> BankStore:
     monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", grams, "float64")
 
 
-def opened(store: GramStore, backend: str, tmp_path: Path) -> Bank:
+def opened(store: BankStore, backend: str, tmp_path: Path) -> Bank:
     return open_bank(store, backend, 20_000, NodeCache(tmp_path / "cache"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 @pytest.mark.parametrize("index", [None, SUBSET], ids=["all", "subset"])
 def test_bank_answers_what_the_matrices_say(
-    store: GramStore, grams: np.ndarray, tmp_path: Path, backend: str, index: np.ndarray | None
+    store: BankStore, grams: np.ndarray, tmp_path: Path, backend: str, index: np.ndarray | None
 ) -> None:
     bank = opened(store, backend, tmp_path)
     [found] = answer(bank, [Radii(index)])
@@ -345,7 +345,7 @@ def test_points_outside_the_bank_are_refused(grams: np.ndarray, index: object) -
 
 
 def test_a_mapped_bank_over_its_limit_gives_pages_back(
-    store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: BankStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_back = []
     monkeypatch.setattr(MappedBank, "give_back", lambda bank: given_back.append(bank))
@@ -353,8 +353,8 @@ def test_a_mapped_bank_over_its_limit_gives_pages_back(
     assert given_back
 
 
-def test_a_damaged_block_is_named(store: GramStore, tmp_path: Path) -> None:
-    damage(store, store.blocks[1])
+def test_a_damaged_block_is_named(store: BankStore, tmp_path: Path) -> None:
+    damage(store, store.shape.blocks[1])
     with pytest.raises(DamagedBlocksError) as caught:
         answer(opened(store, "stream", tmp_path), [Radii()])
     assert caught.value.blocks == (1,)

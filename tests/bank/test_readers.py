@@ -18,7 +18,7 @@ from mkldist.bank.cache import NodeCache
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import BankBuffer, DamagedBlocksError, MappedBank, StreamedBank
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.bank.store import BankShape, GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import make_views
 from tests.bank.bank_suite import BankSuite, close, random_grams
 from tests.bank.stores import damage, stored
@@ -46,17 +46,17 @@ class TestStreamedBank(BankSuite):
         self, grams: np.ndarray, dtype: str, shape: tuple[int, int, int, int], tmp_path: Path
     ) -> StreamedBank:
         store = stored(tmp_path, grams, dtype)
-        return StreamedBank(store, shape[3] * store.layout.n_entries * store.dtype.itemsize)
+        return StreamedBank(store, shape[3] * store.shape.layout.n_entries * store.dtype.itemsize)
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
     monkeypatch.setattr(bank_store, "CHUNK_BYTES", 4_000)
     return stored(tmp_path, random_grams(60, 20), "float64")
 
 
-def test_kernels_that_were_kept_are_not_read_again(store: GramStore) -> None:
-    row_bytes = store.layout.n_entries * 8
+def test_kernels_that_were_kept_are_not_read_again(store: BankStore) -> None:
+    row_bytes = store.shape.layout.n_entries * 8
     bank = StreamedBank(store, 3 * row_bytes)
     weights = np.zeros(60)
     weights[[1, 30, 59]] = 1.0
@@ -75,18 +75,18 @@ def test_kernels_that_were_kept_are_not_read_again(store: GramStore) -> None:
     assert bank.counter.bytes_read == before + once
 
 
-def test_few_kernels_cost_the_blocks_they_are_in(store: GramStore) -> None:
-    bank = StreamedBank(store, 3 * store.layout.n_entries * 8)
-    kernels = store.blocks[0].kernels
+def test_few_kernels_cost_the_blocks_they_are_in(store: BankStore) -> None:
+    bank = StreamedBank(store, 3 * store.shape.layout.n_entries * 8)
+    kernels = store.shape.blocks[0].kernels
     answer(bank, [Matvec(np.array([kernels.start, kernels.stop - 1]), np.ones(20))])
-    assert bank.counter.bytes_read == kernels.stop * store.layout.n_entries * 8
+    assert bank.counter.bytes_read == kernels.stop * store.shape.layout.n_entries * 8
     assert bank.counter.bytes_read < bank.n_bytes
 
 
-def test_traces_read_the_blocks_that_hold_diagonals(store: GramStore) -> None:
-    rows, cols = store.layout.coordinates
-    held = [b for b in store.blocks if (rows[b.tiles] == cols[b.tiles]).any()]
-    assert len(held) < len(store.blocks)
+def test_traces_read_the_blocks_that_hold_diagonals(store: BankStore) -> None:
+    rows, cols = store.shape.layout.coordinates
+    held = [b for b in store.shape.blocks if (rows[b.tiles] == cols[b.tiles]).any()]
+    assert len(held) < len(store.shape.blocks)
     bank = StreamedBank(store, 0)
     [view] = make_views(bank, [None], ("trace",))
     assert bank.counter.passes == 0
@@ -95,8 +95,8 @@ def test_traces_read_the_blocks_that_hold_diagonals(store: GramStore) -> None:
     np.testing.assert_allclose(view.scale * traces, 1.0, rtol=1e-12)
 
 
-def test_combining_more_kernels_than_are_kept_is_a_pass(store: GramStore) -> None:
-    bank = StreamedBank(store, 3 * store.layout.n_entries * 8)
+def test_combining_more_kernels_than_are_kept_is_a_pass(store: BankStore) -> None:
+    bank = StreamedBank(store, 3 * store.shape.layout.n_entries * 8)
     weights = np.zeros(60)
     weights[:4] = 1.0
     answer(bank, [Combine(weights)])
@@ -111,9 +111,9 @@ def test_memory_is_bounded_by_a_few_blocks(tmp_path: Path) -> None:
     shape = BankShape(n_kernels, layout, "float64")
     block_bytes = shape.chunk[0] * shape.chunk[1] * layout.tile_entries * 8
     values = np.random.default_rng(0).random((shape.chunk[0], layout.n_entries))
-    store = GramStore.create(tmp_path, "bank", n_kernels, layout, "float64")
-    for block in store.blocks:
-        store.write(block, values[: block.shape[0], block.entries])
+    store = BankStore.create(tmp_path, "bank", BankShape(n_kernels, layout, "float64"))
+    for block in store.shape.blocks:
+        store.write(block.index, values[: block.shape[0], block.entries])
     tracemalloc.start()
     try:
         bank = StreamedBank(store, 0)
@@ -125,10 +125,10 @@ def test_memory_is_bounded_by_a_few_blocks(tmp_path: Path) -> None:
     assert peak < 5 * block_bytes
 
 
-def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: GramStore) -> None:
-    damage(store, store.blocks[5])
+def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: BankStore) -> None:
+    damage(store, store.shape.blocks[5])
     bank = StreamedBank(store, 0)
-    kernel = store.blocks[5].kernels.start
+    kernel = store.shape.blocks[5].kernels.start
     with pytest.raises(DamagedBlocksError, match="block 5, which fails its checksum") as caught:
         answer(bank, [Quadratic(np.ones(20))])
     assert caught.value.blocks == (5,)
@@ -136,7 +136,7 @@ def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: GramStore) -> None
         list(bank.rows(np.array([kernel])))
 
 
-def test_an_abandoned_pass_leaves_no_thread(store: GramStore) -> None:
+def test_an_abandoned_pass_leaves_no_thread(store: BankStore) -> None:
     chunks = StreamedBank(store, 0).chunks()
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]
@@ -200,7 +200,9 @@ def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
     monkeypatch.setattr("mkldist.bank.bank.BLOCK_KERNELS", 4)
     store = stored(tmp_path / "banks", random_grams(23, 20), "float64")
     cache = NodeCache(tmp_path / "cache")
-    limit = 4 * 4 * store.layout.n_entries * 8  # a chunk may take a quarter: a block of kernels
+    limit = (
+        4 * 4 * store.shape.layout.n_entries * 8
+    )  # a chunk may take a quarter: a block of kernels
     whole, parts = cache.open(store), cache.open(store, limit)
     assert whole is not None
     assert parts is not None
@@ -214,13 +216,13 @@ def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
 
 
 @pytest.fixture
-def small_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GramStore:
+def small_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
     monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     return stored(tmp_path / "banks", random_grams(60, 20), "float64")
 
 
 @pytest.mark.parametrize("memory_limit", [None, 10_000])
-def test_backends_agree(small_store: GramStore, tmp_path: Path, memory_limit: int | None) -> None:
+def test_backends_agree(small_store: BankStore, tmp_path: Path, memory_limit: int | None) -> None:
     cache = NodeCache(tmp_path / "cache")
     kinds = {"memory": MemoryBank, "mmap": MappedBank, "stream": StreamedBank}
     vector = np.random.default_rng(0).standard_normal(20)
@@ -234,30 +236,30 @@ def test_backends_agree(small_store: GramStore, tmp_path: Path, memory_limit: in
 
 
 def test_default_cache_is_the_users(
-    small_store: GramStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_store: BankStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "given"))
     assert isinstance(open_bank(small_store, "mmap"), MappedBank)
     assert list((tmp_path / "given").glob("*.bank"))
 
 
-def test_bank_without_room_in_the_cache_is_streamed(small_store: GramStore, tmp_path: Path) -> None:
+def test_bank_without_room_in_the_cache_is_streamed(small_store: BankStore, tmp_path: Path) -> None:
     bank = open_bank(small_store, "mmap", cache=NodeCache(tmp_path / "cache", budget_bytes=10))
     assert isinstance(bank, StreamedBank)
 
 
-def test_damage_is_repaired_by_the_blocks_it_names(small_store: GramStore) -> None:
+def test_damage_is_repaired_by_the_blocks_it_names(small_store: BankStore) -> None:
     grams = random_grams(60, 20)
-    damage(small_store, small_store.blocks[2])
+    damage(small_store, small_store.shape.blocks[2])
     with pytest.raises(DamagedBlocksError) as caught:
         open_bank(small_store, "memory")
     travelled = pickle.loads(pickle.dumps(caught.value))
     assert travelled.blocks == (2,)
     assert str(travelled) == str(caught.value)
-    small_store.invalidate([small_store.blocks[index] for index in travelled.blocks])
-    packed = small_store.layout.pack(grams)
-    for block in small_store.missing():
-        small_store.write(block, packed[block.kernels, block.entries])
+    small_store.remove(travelled.blocks)
+    packed = small_store.shape.layout.pack(grams)
+    for block in (small_store.shape.blocks[index] for index in small_store.missing()):
+        small_store.write(block.index, packed[block.kernels, block.entries])
     [found] = answer(open_bank(small_store, "memory"), [Quadratic(np.ones(20))])
     close(found, grams.sum(axis=(1, 2)))
 

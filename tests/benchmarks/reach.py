@@ -22,7 +22,7 @@ from mkldist.bank.build import build_blocks, open_bank
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.memory import view_cache_bytes
 from mkldist.methods.registry import METHODS
@@ -258,8 +258,8 @@ def larger_than_memory(data_dir: Path | None) -> Iterator[Measured]:
     with tempfile.TemporaryDirectory() as folder:
         points = problems.ring(6700, n=400)
         layout = TileLayout.for_points(400)
-        store = GramStore.create(folder, "bank", len(points.kernels), layout, "float64")
-        build_blocks(problems.source(points), store, store.blocks)
+        store = BankStore.create(folder, "bank", BankShape(len(points.kernels), layout, "float64"))
+        build_blocks(problems.source(points), store, store.numbers)
         results = {}
         for backend, limit in (("memory", None), ("mmap", 2**30), ("stream", 2**30)):
             with context.Pool(1) as pool:
@@ -278,7 +278,7 @@ def _solve_stored(
     """Return seconds, without those of opening, and bytes at the peak; in its own process."""
     from mkldist.bank.cache import NodeCache
 
-    store = GramStore.open(folder, "bank")
+    store = BankStore.open(folder, "bank")
     bank = open_bank(store, backend, limit, NodeCache(Path(folder) / "cache"))
     solved(bank, y, "level", C=100.0)  # compiles and warms the page cache
     seconds, _ = timed(lambda: solved(bank, y, "level", C=100.0))

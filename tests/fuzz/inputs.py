@@ -19,7 +19,7 @@ import yaml
 import zarr
 
 import mkldist
-from mkldist.bank.store import open_store
+from mkldist.bank.store import BankStore
 from mkldist.core.checksums import frame, frame_header, unframed
 from mkldist.core.terminal import own_handlers
 from mkldist.data.snapshot import load_snapshot
@@ -310,7 +310,7 @@ def _snapshot(file: Path) -> None:
 
 def _bank(file: Path) -> None:
     root = next(parent for parent in file.parents if parent.name == "banks")
-    store = open_store(root, file.relative_to(root).parts[0])
+    store = BankStore.open(root, file.relative_to(root).parts[0])
     store.build_time()
     store.missing()
     store.verify()

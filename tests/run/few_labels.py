@@ -100,7 +100,7 @@ def do(toml: str, folder: Path) -> Done:
     passes, records = 0, dict[str, RunRecord]()
     for batch in plan.batches:
         ref = refs[BankKey.of(batch.runs[0])]
-        if missing := tuple(block.index for block in ref.store().missing()):
+        if missing := tuple(ref.store().missing()):
             build(BuildTask(ref, missing))
         receipt = solve_batch(BatchTask(ref, batch.runs, settings))
         passes += receipt.passes

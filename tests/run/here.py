@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mkldist.bank.store import GramStore, list_banks
+from mkldist.bank.store import BankStore, list_banks
 from mkldist.run import sweep_loop
 from mkldist.run.probe import Environment
 from mkldist.run.record_queue import Message
@@ -93,7 +93,7 @@ def sweep(text: str, output: Path, **options: Any) -> SweepOutcome:
 
 
 def kept(root: Path) -> list[str]:
-    return [bank for bank in list_banks(root) if not GramStore.open(root, bank).missing()]
+    return [bank for bank in list_banks(root) if not BankStore.open(root, bank).missing()]
 
 
 class SchedulerInMemory:

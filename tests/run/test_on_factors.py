@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mkldist.bank import factored_kernels
+from mkldist.bank.build import StoredPieces
 from mkldist.bank.cache import NodeFolders
 from mkldist.fit import engine as on_factors
 from mkldist.results.record import RunRecord
@@ -94,7 +95,7 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path):
 def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
     single = task(tmp_path / "single", dtype="float32")
     found, exact = records(single), records(task(tmp_path / "memory", "memory"))
-    store = single.ref.factor_store()
+    store = single.ref.store()
     assert store.dtype == np.float32
     assert store.shape.chunk_bytes == 4 * store.shape.chunk_entries + 4
     for name, record in found.items():
@@ -102,8 +103,7 @@ def test_runs_on_factors_in_single_precision_are_those_on_the_kernels(tmp_path):
         assert record.gap == record.extra["exact_gap"] <= 1e-3
         assert record.extra["exact_dual_objective"] <= exact[name].objective
         assert record.objective >= exact[name].dual_objective
-    piece = store.read(store.block(8, 0))
-    assert piece.columns.dtype == np.float32
+    assert StoredPieces(store, 8).get(0).columns.dtype == np.float32
 
 
 def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
@@ -214,7 +214,7 @@ def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_pa
         folder.parent.mkdir()
     code, said = run_process(text, whole)
     assert code == 0, said
-    pieces = "banks/*/complete/*/*"
+    pieces = "banks/*/c/*/*/0"
     with start_process(text, output, "--workers", "1") as one:
         try:
             wait_until(lambda: len(list(output.parent.glob(pieces))) > 3, "factors", one)

@@ -15,7 +15,7 @@ import xarray as xr
 from rich.console import Console
 
 import mkldist
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankStore
 from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import InputError
 from mkldist.fit.select import choose, prepared_fit
@@ -572,9 +572,12 @@ def test_runs_tell_what_passes_cost_and_nodes_what_banks_cost(study):
                     if (bank.dataset, bank.spec.label, bank.split)
                     == (f"two_moons-{n}", "grid-16", split)
                 ]  # fmt: skip
-                store = GramStore.open(study.parent / "banks", bank.id)
+                store = BankStore.open(study.parent / "banks", bank.id)
                 spent = store.build_time()
                 assert spent is not None
                 assert node.build_seconds[split] == spent.seconds > 0
                 assert node.build_cpu_seconds[split] == spent.cpu_seconds > 0
-                assert node.bank_bytes[split] == store.n_kernels * store.layout.n_entries * 8
+                assert (
+                    node.bank_bytes[split]
+                    == store.shape.n_kernels * store.shape.layout.n_entries * 8
+                )

@@ -109,7 +109,7 @@ def task_of(text: str, tmp_path: Path) -> BatchTask:
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)
     root = str(tmp_path / "banks")
     [ref] = bank_refs(plan, resolved, {plan.banks[0].id}, root, tmp_path / "snapshots").values()
-    build(BuildTask(ref, tuple(block.index for block in ref.store().blocks)))
+    build(BuildTask(ref, tuple(ref.store().numbers)))
     return BatchTask(ref, plan.runs, BatchSettings())
 
 
@@ -216,7 +216,7 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     disk = Disk(monkeypatch, failures=10**9)
     with pytest.raises(UnreadableError, match="Stale file handle") as caught:
         solve_batch(with_backend(task, backend))
-    assert f"'mkldist bank verify {task.ref.root}' marks" in caught.value.hint
+    assert f"'mkldist bank verify {task.ref.root}' removes" in caught.value.hint
     assert not task.ref.store().missing()
     disk.failures = 0
     assert len(solve_batch(with_backend(task, backend)).records) == 2
@@ -239,17 +239,17 @@ def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, mon
     assert len(receipt.records) == 2
 
 
-def test_damage_takes_the_mark_of_the_damaged_block_away(task):
+def test_a_damaged_block_is_removed(task):
     store = task.ref.store()
-    damage(store, store.blocks[0])
+    damage(store, store.shape.blocks[0])
     assert "fails its checksum" in solve_batch(with_backend(task, "memory")).damaged
-    assert [block.index for block in task.ref.store().missing()] == [0]
+    assert task.ref.store().missing() == [0]
 
 
-def test_a_block_that_was_mended_meanwhile_keeps_its_mark(task):
+def test_a_block_that_was_mended_meanwhile_stays(task):
     store = task.ref.store()
     error = readers.DamagedBlocksError("bank", "block 0 fails its checksum", blocks=(0,))
-    tasks._unmark_damaged(store, error)
+    tasks._remove_damaged(store, error)
     assert not task.ref.store().missing()
 
 

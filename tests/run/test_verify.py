@@ -13,7 +13,7 @@ import pytest
 import xarray as xr
 
 from mkldist.bank.cache import NodeCache, removing_banks, using_banks
-from mkldist.bank.store import GramStore
+from mkldist.bank.store import BankStore
 from mkldist.core.checksums import checked_json
 from mkldist.data.inputs import InputData, is_sound
 from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
@@ -251,15 +251,15 @@ def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind, by):
     assert note.read_bytes() == whole
 
 
-def test_a_damaged_mark_is_found_and_its_block_is_missing_after_a_repair(made):
-    [mark, *_] = [file for file in damage.kinds(made)["banks"] if "/complete/" in str(file)]
-    whole = damage.flip(mark, np.random.default_rng(0))
+def test_a_damaged_block_is_found_and_missing_after_a_repair(made):
+    [chunk, *_] = [file for file in damage.kinds(made)["banks"] if "/c/" in str(file)]
+    whole = damage.flip(chunk, np.random.default_rng(0))
     [found] = [one.damaged for one in verify(made) if one.damaged]
-    assert found == (f"{mark.parents[2]}, block 0",)
-    assert "1 block marked as missing" in repair(made, {"banks"})[0]
+    assert found == (f"{chunk.parents[3]}, block 0",)
+    assert "1 block removed" in repair(made, {"banks"})[0]
     assert damaged_kinds(made) == set()
-    assert not mark.exists()
-    mark.write_bytes(whole)
+    assert not chunk.exists()
+    chunk.write_bytes(whole)
 
 
 def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
@@ -433,7 +433,7 @@ def test_a_call_after_a_kill_removes_the_banks_that_no_run_needs_any_more(
     output = tmp_path / "small"
     sweep(not_kept(TEXT), output)
     built(not_kept(TEXT), output)  # as a kill before the removal would leave them
-    copy = NodeCache().path_of(GramStore.open(str(output / "banks"), kept(output / "banks")[0]))
+    copy = NodeCache().path_of(BankStore.open(str(output / "banks"), kept(output / "banks")[0]))
     copy.parent.mkdir(exist_ok=True)
     copy.write_bytes(b"")
     assert sweep(not_kept(TEXT), output).computed == 0
@@ -457,8 +457,8 @@ def built(text: str, output: Path):
 def test_banks_of_one_id_are_built_once(tmp_path, client):
     result = built(TWO_LABELS, tmp_path / "small")
     assert (len(result.banks), result.blocks) == (3, 3)
-    store = GramStore.open(result.root, result.banks[0])
-    assert result.bytes == 3 * 8 * store.n_kernels * store.layout.n_entries
+    store = BankStore.open(result.root, result.banks[0])
+    assert result.bytes == 3 * store.shape.chunk_bytes
     assert kept(Path(result.root)) == list(result.banks)
     client.tasks = []
     assert built(TWO_LABELS, tmp_path / "small").blocks == 0
