@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
+from mkldist.bank.bank import LAYOUT_VERSION, TileLayout, block_kernels
 from mkldist.bank.byte_store import (
     LAPLACIANS,
     NO_FILE,
@@ -171,6 +171,32 @@ class BankShape:
                 where = slice(tile * entries, (tile + t) * entries)
                 blocks.append(Block(len(blocks), kernels, slice(tile, tile + t), where))
         return blocks
+
+    @property
+    def kernel_bytes(self) -> int:
+        """Bytes of one Gram matrix in memory."""
+        return self.layout.n_entries * np.dtype(self.dtype).itemsize
+
+    @property
+    def least_shard_bytes(self) -> int:
+        """Bytes of the smallest shard: those of one block of a pass."""
+        return min(block_kernels(self.layout), self.n_kernels) * self.kernel_bytes
+
+    def shards(self, most_bytes: int, at_least: int = 1) -> tuple[slice, ...]:
+        """Cut the kernels into shards of whole blocks of a pass, of about the same size.
+
+        One block is a shard even if it is larger than `most_bytes`; there are `at_least` so many
+        shards, such as one of each worker, where there are so many blocks.
+        """
+        size = block_kernels(self.layout)
+        n_blocks = -(-self.n_kernels // size)
+        blocks_of_each = max(1, most_bytes // (size * self.kernel_bytes))
+        n_shards = max(-(-n_blocks // blocks_of_each), min(at_least, n_blocks))
+        parts = np.array_split(np.arange(n_blocks), n_shards)
+        return tuple(
+            slice(int(part[0]) * size, min((int(part[-1]) + 1) * size, self.n_kernels))
+            for part in parts
+        )
 
 
 DESCRIBED, DOCUMENT = "bank", "zarr.json"

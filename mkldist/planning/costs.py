@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from mkldist.bank.factored_kernels import FactorLimits, least_bytes
-from mkldist.bank.sharded import block_bytes, cut, kernel_bytes
 from mkldist.bank.view import takes_pass
 from mkldist.core.memory import (
     FLOAT_BYTES,
@@ -146,7 +145,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
         elif bank.is_factored:  # those that memory does not hold lie in a file
             held += least_bytes(bank.n_points, _limits(bank))
         elif bank.sharded:
-            held = block_bytes(bank.shape)
+            held = bank.shape.least_shard_bytes
         tasks.append(held + max(solvers.of(bank, batch.runs).each, default=0))
     features = max((bank.feature_bytes for bank in banks), default=0)  # which its tasks share
     return WORKER_BASE_BYTES + features + n_threads * max(tasks)
@@ -259,8 +258,8 @@ class ShardTraffic(NamedTuple):
 
 def shard_traffic(bank: BankPlan, memory_limit: int | None, n_workers: int) -> ShardTraffic:
     """Return the shards of a bank on workers with a limit of memory, and their traffic."""
-    shards = cut(bank.shape, shard_bytes(memory_limit), n_workers)
-    largest = max(shard.stop - shard.start for shard in shards) * kernel_bytes(bank.shape)
+    shards = bank.shape.shards(shard_bytes(memory_limit), n_workers)
+    largest = max(shard.stop - shard.start for shard in shards) * bank.shape.kernel_bytes
     of_kernels = FLOAT_BYTES * bank.n_kernels
     return ShardTraffic(
         n_shards=len(shards),

@@ -1,38 +1,139 @@
-"""Shards of a bank in the memory of processes, and calls on them: in a cluster's workers, or here.
+"""A bank whose kernels are divided among workers: vectors go out, sums come back.
 
-In a cluster they are plain tasks of Dask, each sent to the worker that keeps the shard.  What goes
+Every shard answers requests by the code that answers them for a bank in one memory.  Forms, inner
+products, traces and radii of a kernel depend on that kernel alone, so the answers of the shards are
+put side by side.  A combination is a sum over kernels: it goes from shard to shard, and each adds
+its kernels to the sum over those before, in the order in which one memory adds them.  It goes in
+parts, so that all shards are at work on different parts at the same time.
+
+Shards begin with whole blocks of a pass.  So every product has the shape that it has in one memory
+and every sum the same order, and all answers are the same to the last bit.
+
+Combinations of few kernels are made here, from copies of these kernels, because solvers come back
+to their active kernels.  Where memory holds fewer copies than one combination takes, that one goes
+from shard to shard too, and its last digits are those of a pass.
+
+Calls on shards are plain tasks of Dask, each sent to the worker that keeps the shard.  What goes
 from shard to shard goes between their workers.  If a worker dies, Dask gives its calls to another
 one, which computes the shard anew.  From the next round of calls on, shards are divided evenly
 among the workers that are there.
+
+A pass over a stored bank takes 1.5 to 3 times the processor time, and one that computes the kernels
+again 2.5 to 4 times.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mkldist.bank.bank import MemoryBank
-from mkldist.bank.passes import answer
-from mkldist.bank.requests import Matvec, Quadratic, Radii
-from mkldist.bank.sharded import ShardedBank, Work, cut, kernel_bytes, shard_entries
-from mkldist.core.arrays import Floating
+from mkldist.bank.bank import (
+    Answer,
+    CachedRowsBank,
+    MemoryBank,
+    PassCounter,
+    kernel_groups,
+    slabs,
+)
+from mkldist.bank.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
+from mkldist.bank.products import WeightedSum
+from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
+from mkldist.bank.sources import BankSource, compute
+from mkldist.bank.store import BankShape
+from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.core.memory import row_cache_bytes, shard_bytes
 from mkldist.core.threads import single_threaded
 from mkldist.run.bank_refs import BankRef, bank_inputs
-from mkldist.run.probe import check_equal, memory_share, this_worker, versions_here, worker_memory
+from mkldist.run.probe import check_equal, memory_share, versions_here, worker_memory
 from mkldist.run.warm_up import warm_up_source
 
 if TYPE_CHECKING:
     from distributed import Client
+
+MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
+Work = Callable[..., Any]
+
+
+# What runs where a shard is
+
+
+def shard_entries(source: BankSource, shape: BankShape, kernels: slice) -> Floating:
+    """Compute the entries of a shard, (k, E) in the dtype of the bank."""
+    n_kernels, n_entries = kernels.stop - kernels.start, shape.layout.n_entries
+    values = np.empty((n_kernels, n_entries), dtype=shape.dtype)
+    for some in kernel_groups(n_kernels, n_entries):
+        own = slice(kernels.start + some.start, kernels.start + some.stop)
+        compute(source, own, slice(0, n_entries), shape.layout, values[some])
+    return values
+
+
+PartialSums: TypeAlias = tuple[Floats, float]
+"""Combinations of the kernels up to a shard, (R, e), and the processor time that they took."""
+
+
+def answer_part(
+    bank: MemoryBank, kernels: slice, requests: list[Request]
+) -> tuple[list[Floats], PassCounter]:
+    """Answer a shard's part of requests other than `Combine`; return the work that it took too.
+
+    `kernels` are those of the shard in the whole bank, to which the requests are.
+    """
+    begun = time.thread_time()
+    answers = answer(bank, [_part_of(request, kernels) for request in requests])
+    bank.counter.threads_cpu_seconds += time.thread_time() - begun
+    return answers, bank.counter
+
+
+def add_part(
+    bank: MemoryBank, weights: Floats, entries: slice, before: PartialSums | None
+) -> PartialSums:
+    """Add the kernels of a shard, with weights (R, k), to combinations over the shards before.
+
+    The entries are those of whole slabs.
+    """
+    begun = time.thread_time()
+    sums, spent = before or (np.zeros((len(weights), entries.stop - entries.start)), 0.0)
+    values = add_combinations(bank, weights, entries, sums)
+    return values, spent + time.thread_time() - begun
+
+
+def take_rows(bank: MemoryBank, lines: Ints) -> Floating:
+    """Return copies of some kernels of a shard, (s, E)."""
+    [rows] = bank.rows(lines)
+    return rows.values[rows.lines]
+
+
+def _part_of(request: Request, shard: slice) -> Request:
+    """Return what a request asks of a shard, in arrays that compiled functions may be given.
+
+    Functions are compiled for arrays that can be written; those of another process may not be.
+    """
+    if isinstance(request, Matvec | Quadratic):
+        request = replace(request, vectors=np.require(request.vectors, requirements="W"))
+        if request.kernels is not None:
+            own = request.kernels[_inside(request.kernels, shard)] - shard.start
+            return replace(request, kernels=own)
+    return request
+
+
+def _inside(kernels: Ints, shard: slice) -> Bools:
+    """Return which of some kernels a shard holds, (s,)."""
+    held: Bools = (kernels >= shard.start) & (kernels < shard.stop)
+    return held
+
+
+def _named_kernels(request: Request) -> Ints | None:
+    """Return the kernels that a request names; None if it is about all."""
+    return request.kernels if isinstance(request, Matvec | Quadratic) else None
 
 
 @dataclass(frozen=True)
@@ -53,7 +154,7 @@ class Shard:
     def n_bytes(self) -> int:
         """Bytes of its entries."""
         n_kernels: int = self.kernels.stop - self.kernels.start
-        return n_kernels * kernel_bytes(self.ref.plan.shape)
+        return n_kernels * self.ref.plan.shape.kernel_bytes
 
 
 class ShardCache:
@@ -117,68 +218,14 @@ def work_on_shard(
         return work(SHARDS.bank(shard), *arguments)
 
 
-def open_sharded(
-    ref: BankRef,
-    memory_limit: int | None,
-    stack: ExitStack,
-    admitted: Collection[str] | None = None,
-    *,
-    forgets: bool,
-) -> ShardedBank:
-    """Return a bank whose shards the workers of this task's cluster keep; all are made."""
-    client: Any = None
-    if this_worker() is not None:
-        from distributed import worker_client
-
-        # The task leaves its worker's pool of threads meanwhile, so that its thread can do calls.
-        client = stack.enter_context(worker_client())
-    most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
-    n_workers = 1 if client is None else len(_homes(client, admitted))
-    cuts = cut(shape, most, n_workers)
-    shards = [Shard(ref, kernels, most) for kernels in cuts]
-    calls = (
-        LocalShardCalls(shards)
-        if client is None
-        else WorkerShardCalls(client, shards, admitted, forgets=forgets)
-    )
-    stack.callback(calls.close)
-    bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
-    bank.load()
-    return bank
+# What runs where the solvers are
 
 
-class LocalShardCalls:
-    """Calls in a thread of this process, which makes the shards one after the other."""
+class ShardCalls:
+    """Calls of functions on the shards of one bank, in the workers of a cluster.
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self._shards = shards
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="mkldist-shards")
-
-    def put(self, value: Any) -> Any:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.put`."""
-        return value
-
-    def call(self, shard: int, work: Work, *arguments: Any) -> Any:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.call`."""
-
-        def called() -> Any:
-            values = (a.result() if isinstance(a, Future) else a for a in arguments)
-            return work_on_shard({}, self._shards[shard], work, *values)
-
-        return self._thread.submit(called)
-
-    def results(self, handles: Sequence[Any]) -> list[Any]:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.results`."""
-        return [handle.result() for handle in handles]
-
-    def close(self) -> None:
-        """End the thread, and drop the shards."""
-        self._thread.shutdown()
-        SHARDS.clear()
-
-
-class WorkerShardCalls:
-    """Calls in the workers of a cluster."""
+    A handle stands for a value that is elsewhere.
+    """
 
     def __init__(
         self,
@@ -197,11 +244,14 @@ class WorkerShardCalls:
         self._looked = False  # since the last results, where workers are
 
     def put(self, value: Any) -> Any:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.put`: workers fetch the value from here."""
+        """Return a handle of a value, which workers fetch from here, for several calls."""
         return self._client.scatter([value], hash=False)[0]
 
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.call`."""
+        """Begin ``work(bank of the shard, *arguments)``; return a handle of what it returns.
+
+        Arguments that are handles are replaced by their values.  Their arrays may be read-only.
+        """
         if not self._looked:
             workers = _homes(self._client, self._admitted)
             self._homes = assigned(len(self._shards), workers, self._homes)
@@ -210,7 +260,7 @@ class WorkerShardCalls:
         return self._submitted(self._homes[shard], work_on_shard, *known, work, *arguments)
 
     def results(self, handles: Sequence[Any]) -> list[Any]:
-        """See :meth:`mkldist.bank.sharded.ShardCalls.results`."""
+        """Wait for calls; return what they returned, or raise what one of them raised."""
         self._looked = False
         return list(self._client.gather(list(handles)))
 
@@ -259,3 +309,159 @@ def assigned(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -
             homes[shard] = min(workers, key=load.__getitem__)
             load[homes[shard]] += 1
     return homes
+
+
+class ShardedBank(CachedRowsBank):
+    """A bank of which others hold the shards, of kernels as :meth:`BankShape.shards` cuts them."""
+
+    def __init__(
+        self, calls: ShardCalls, shards: Sequence[slice], shape: BankShape, row_cache_bytes: int
+    ) -> None:
+        super().__init__(shape.n_kernels, shape.layout, np.dtype(shape.dtype), row_cache_bytes)
+        self._calls, self._shards = calls, tuple(shards)
+
+    @property
+    def shares_rows(self) -> bool:
+        """True, because requests that go out together take one journey."""
+        return True
+
+    def load(self) -> None:
+        """Have all shards made, so that no request waits for that."""
+        shards = enumerate(self._shards)
+        self._calls.results([self._calls.call(i, answer_part, own, []) for i, own in shards])
+
+    def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
+        """Answer all requests, as :func:`mkldist.bank.passes.answer` does for other banks."""
+        combines = {at: one for at, one in enumerate(requests) if isinstance(one, Combine)}
+        known, asked = dict[int, Floats](), dict[int, Request]()
+        for at, one in enumerate(requests):
+            name = points_id(one.index, self.n_points) if isinstance(one, Radii) else ""
+            if name in self.known_radii:
+                known[at] = self.known_radii[name].copy()
+            elif at not in combines:
+                asked[at] = one
+        wanted = list(asked.values())
+        # The handle lives until the answers are here: a shard that is lost answers again.
+        shared = self._calls.put(wanted) if wanted else None
+        concerned = [i for i, own in enumerate(self._shards) if _concern(wanted, own)]
+        self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, wanted))
+        begun = [self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned]
+        combined, dense = combine_sparse(self, combines)
+        with_columns = any(
+            isinstance(one, Inner | Quadratic) and _named_kernels(one) is None for one in wanted
+        )
+        self._combine(dense, counted=with_columns)
+        joined = self._joined(wanted, concerned, begun)
+        return {**known, **combined, **dict(zip(asked, joined, strict=True))}
+
+    def _joined(self, requests: list[Request], shards: list[int], begun: list[Any]) -> list[Floats]:
+        """Return the answers to requests from those of the shards."""
+        found: list[tuple[list[Floats], PassCounter]] = self._calls.results(begun)
+        counts = [spent for _, spent in found]
+        for name in ("passes", "diagonals", "radii"):  # each shard does its part of what is one
+            most = max((getattr(one, name) for one in counts), default=0)
+            setattr(self.counter, name, getattr(self.counter, name) + most)
+        for name in ("matvecs", "bytes_read", "threads_cpu_seconds"):
+            total = sum(getattr(one, name) for one in counts)
+            setattr(self.counter, name, getattr(self.counter, name) + total)
+        kernels, joined = [self._shards[shard] for shard in shards], []
+        for at, request in enumerate(requests):
+            parts = [answers[at] for answers, _ in found]
+            self.counter.bytes_moved += sum(part.nbytes for part in parts)
+            joined.append(_side_by_side(request, kernels, parts))
+            if isinstance(request, Radii):
+                self.known_radii[points_id(request.index, self.n_points)] = joined[-1].copy()
+        return joined
+
+    def _combine(self, dense: Sequence[WeightedSum], *, counted: bool) -> None:
+        """Write combinations of many kernels to their targets.
+
+        `counted` is True if requests beside them count as this pass.
+        """
+        if not dense:
+            return
+        weights = weight_rows(dense, self.n_kernels)
+        used = [i for i, own in enumerate(self._shards) if weights[:, own].any()]
+        shares = {i: self._calls.put(weights[:, self._shards[i]]) for i in used}
+        sums = []
+        for entries in self._pieces(len(used)):
+            before = None
+            for shard in used:
+                before = self._calls.call(shard, add_part, shares[shard], entries, before)
+            sums.append(before)
+        found: list[PartialSums] = self._calls.results(sums)
+        packed = np.concatenate([values for values, _ in found], axis=1)
+        for wanted, entries_of in zip(dense, packed, strict=True):
+            self.layout.unpack(entries_of, out=wanted.target)
+        n_kernels = sum(self._shards[i].stop - self._shards[i].start for i in used)
+        self.counter.passes += not counted
+        self.counter.bytes_read += n_kernels * self.layout.n_entries * self.dtype.itemsize
+        self.counter.bytes_moved += 8 * len(dense) * n_kernels + len(used) * packed.nbytes
+        self.counter.threads_cpu_seconds += sum(seconds for _, seconds in found)
+
+    def _pieces(self, n_shards: int) -> Iterator[slice]:
+        """Cut the entries into slices of whole slabs, enough to keep all shards at work."""
+        whole = list(slabs(self.layout))
+        wanted = max(1, min(2 * n_shards, MOST_CALLS // n_shards)) if n_shards > 1 else 1
+        step = -(-len(whole) // wanted)
+        for first in range(0, len(whole), step):
+            yield slice(whole[first].start, whole[first : first + step][-1].stop)
+
+    def _fetch(self, kernels: list[int], rows: list[Floating]) -> None:
+        """Copy kernels from their shards."""
+        wanted, calls = np.array(kernels), []
+        for shard, own in enumerate(self._shards):
+            if len(at := np.flatnonzero(_inside(wanted, own))):
+                calls.append((at, self._calls.call(shard, take_rows, wanted[at] - own.start)))
+        found = self._calls.results([call for _, call in calls])
+        for (at, _), values in zip(calls, found, strict=True):
+            for position, row in zip(at, values, strict=True):
+                rows[position][...] = row
+            self.counter.bytes_read += values.nbytes
+            self.counter.bytes_moved += values.nbytes
+
+
+def _concern(requests: Sequence[Request], shard: slice) -> bool:
+    """Return True if any request is about all kernels or one of a shard."""
+    named = (_named_kernels(request) for request in requests)
+    return any(kernels is None or bool(_inside(kernels, shard).any()) for kernels in named)
+
+
+def _side_by_side(request: Request, shards: Sequence[slice], parts: Sequence[Floats]) -> Floats:
+    """Return the answer to a request, given those of shards, which hold all of its kernels."""
+    kernels = _named_kernels(request)
+    if kernels is None:
+        return np.concatenate(parts)
+    vectors = request.vectors if isinstance(request, Matvec | Quadratic) else np.empty(0)
+    shape = vectors.shape if isinstance(request, Matvec) else vectors.shape[1:]
+    joined = np.empty((len(kernels), *shape))
+    for shard, part in zip(shards, parts, strict=True):
+        joined[_inside(kernels, shard)] = part
+    return joined
+
+
+def _n_bytes(request: Request) -> int:
+    """Return the bytes of the arrays of a request."""
+    return sum(value.nbytes for value in vars(request).values() if isinstance(value, np.ndarray))
+
+
+def open_sharded(
+    ref: BankRef,
+    memory_limit: int | None,
+    stack: ExitStack,
+    admitted: Collection[str] | None = None,
+    *,
+    forgets: bool,
+) -> ShardedBank:
+    """Return a bank whose shards the workers of this task's cluster keep; all are made."""
+    from distributed import worker_client
+
+    # The task leaves its worker's pool of threads meanwhile, so that its thread can do calls.
+    client: Any = stack.enter_context(worker_client())
+    most, shape = shard_bytes(worker_memory(memory_limit)), ref.plan.shape
+    cuts = shape.shards(most, len(_homes(client, admitted)))
+    calls = ShardCalls(client, [Shard(ref, own, most) for own in cuts], admitted, forgets=forgets)
+    stack.callback(calls.close)
+    bank = ShardedBank(calls, cuts, shape, row_cache_bytes(memory_share(memory_limit)))
+    bank.load()
+    return bank

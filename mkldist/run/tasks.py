@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from mkldist.bank.bank import Bank
+from mkldist.bank.bank import Bank, MemoryBank
 from mkldist.bank.build import (
     Backend,
     BlockBuilder,
@@ -50,9 +50,9 @@ from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.results.record import RunRecord
 from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
-from mkldist.run.probe import memory_share
+from mkldist.run.probe import memory_share, this_worker
 from mkldist.run.record_queue import MessageQueue, RecordSender, build_key
-from mkldist.run.shards import SHARDS, open_sharded
+from mkldist.run.shards import SHARDS, open_sharded, shard_entries
 from mkldist.run.warm_up import specimens, warm_up, warm_up_source
 
 if TYPE_CHECKING:
@@ -373,7 +373,8 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
     buffer = _buffer_of_thread() if task.settings.own_workers else BankBuffer()
     if backend != "memory":
         buffer.clear()  # this task needs the memory for other things
-    if ref.plan.sharded:
+    is_alone = ref.plan.sharded and this_worker() is None
+    if ref.plan.sharded and not is_alone:
         of_worker, forgets = task.settings.memory_limit, not task.settings.own_workers
         sharded = open_sharded(ref, of_worker, stack, task.admitted, forgets=forgets)
         return _Opened(sharded)
@@ -383,7 +384,11 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
             OWN_BANKS.make_room(ref.plan.n_bytes, keep=ref.plan.id)
         factored = _factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
-    if ref.plan.recomputed:
+    if is_alone and ref.plan.n_bytes <= bank_bytes(limit):
+        shape = ref.plan.shape
+        entries = shard_entries(_source(ref), shape, slice(0, shape.n_kernels))
+        return _Opened(MemoryBank(entries, shape.layout))
+    if ref.plan.recomputed or is_alone:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))
     store, builder = ref.store(), None
     if task.builds:

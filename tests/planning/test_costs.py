@@ -16,7 +16,6 @@ from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.sharded import block_bytes, kernel_bytes
 from mkldist.bank.sources import ArraySource
 from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
@@ -47,8 +46,8 @@ from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
 from tests.bank.bank_suite import random_grams
 from tests.bank.stores import stored
-from tests.bank.test_sharded import sharded
 from tests.planning.plans import dataset, grid, plan_of
+from tests.run.test_shards import sharded
 from tests.solvers.test_on_factors import GRAMS, N, Y
 from tests.variants import quick
 
@@ -383,7 +382,7 @@ def test_a_sharded_bank_takes_what_a_worker_may_keep_of_it_and_at_least_a_block(
         least_memory(p.banks, p.batches, 1)
         for p in (plan, plan_of(data, grids, n_kernels=40_000, memory_limit=2**30))
     )
-    assert least - streamed == block_bytes(bank.shape) - BUFFER_BYTES
+    assert least - streamed == bank.shape.least_shard_bytes - BUFFER_BYTES
 
 
 def test_memory_counts_the_products_with_the_laplacian():
@@ -528,11 +527,11 @@ def test_a_bank_of_shards_moves_what_its_plan_expects(monkeypatch, n_workers):
 
 def test_no_shard_is_larger_than_a_worker_holds():
     shape = BankShape(100_000, TileLayout.for_points(200), "float64")
-    block = block_kernels(shape.layout) * kernel_bytes(shape)
+    block = block_kernels(shape.layout) * shape.kernel_bytes
     limit = 64 * block
     found = shard_traffic(bank_plan(n_points=200, n_kernels=100_000), limit, 2)
     assert found.largest_bytes <= shard_bytes(limit)
-    assert found.n_shards * found.largest_bytes >= 100_000 * kernel_bytes(shape)
+    assert found.n_shards * found.largest_bytes >= 100_000 * shape.kernel_bytes
 
 
 LEVEL, UNIFORM, PRIMALMKL = (METHODS[name] for name in ("level", "uniform", "primalmkl"))

@@ -8,20 +8,16 @@ import sys
 import threading
 import tomllib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from distributed import Client
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from mkldist.bank.bank import MemoryBank
 from mkldist.bank.byte_store import ByteStore
-from mkldist.bank.passes import answer
-from mkldist.bank.requests import Combine, Quadratic
-from mkldist.bank.sharded import kernel_bytes, take_rows
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.errors import OutputError, StoreError, UnfitClusterError
@@ -34,9 +30,9 @@ from mkldist.run.shards import (
     SHARDS,
     Shard,
     ShardCache,
-    WorkerShardCalls,
+    ShardCalls,
     assigned,
-    open_sharded,
+    take_rows,
     work_on_shard,
 )
 from mkldist.run.sweep_setup import BankKey, bank_refs
@@ -83,13 +79,13 @@ def in_one_memory(ref: BankRef) -> MemoryBank:
 
 def shard_of(ref: BankRef, first: int, most: int) -> Shard:
     """Return the shard of four kernels, for a process that keeps so many kernels."""
-    return Shard(ref, slice(first, first + 4), most * kernel_bytes(ref.plan.shape))
+    return Shard(ref, slice(first, first + 4), most * ref.plan.shape.kernel_bytes)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_process_keeps_the_shards_used_last_within_its_memory(ref):
     kept = ShardCache()
-    one = kernel_bytes(ref.plan.shape)
+    one = ref.plan.shape.kernel_bytes
     first = kept.bank(shard_of(ref, 0, 8))
     kept.bank(shard_of(ref, 4, 8))
     assert kept.n_bytes == 8 * one
@@ -117,24 +113,6 @@ def test_the_shards_of_a_process_hold_the_values_of_the_bank(ref):
 def test_no_worker_of_another_version_works_on_a_shard(ref):
     with pytest.raises(UnfitClusterError, match="of mkldist"):
         work_on_shard({"mkldist": "version 0"}, shard_of(ref, 0, 4), take_rows)
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("limit", [None, 2**20])
-def test_a_process_without_a_cluster_answers_alone(ref, limit):
-    """With little memory it makes one shard after the other, in every pass again."""
-    limit = limit and 4 * 4 * kernel_bytes(ref.plan.shape)
-    rng = np.random.default_rng(0)
-    n, m = ref.plan.n_points, ref.plan.n_kernels
-    asked = [Quadratic(rng.standard_normal((n, 3))), Combine(rng.random(m))]
-    with ExitStack() as stack:
-        bank = open_sharded(ref, limit, stack, forgets=False)
-        all_expected = answer(in_one_memory(ref), asked)
-        for found, expected in zip(answer(bank, asked), all_expected, strict=True):
-            assert_allclose(found, expected, rtol=1e-14)
-        assert SHARDS.n_bytes == (bank.n_bytes if limit is None else bank.n_bytes // 3)
-        assert bank.counter.threads_cpu_seconds > 0
-    assert SHARDS.n_bytes == 0
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -172,7 +150,7 @@ class Workers:
 def test_workers_that_are_not_admitted_keep_no_shard():
     for admitted, homes in ((None, [["a"], ["b"]]), (["b", "gone"], [["b"], ["b"]])):
         client = Workers()
-        calls = WorkerShardCalls(client, ["first", "second"], admitted, forgets=False)
+        calls = ShardCalls(client, ["first", "second"], admitted, forgets=False)
         for shard in range(2):
             calls.call(shard, "work")
         assert client.homes == homes

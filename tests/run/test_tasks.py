@@ -239,6 +239,15 @@ def test_a_node_cache_that_cannot_be_written_costs_time_only(task, tmp_path, mon
     assert len(receipt.records) == 2
 
 
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_sharded_bank_without_a_cluster_is_computed_here(task, monkeypatch, fits):
+    expected = [*map(unpacked, solve_batch(with_backend(task, "memory")).records)]
+    monkeypatch.setattr(tasks, "bank_bytes", lambda _: 10**9 * fits)
+    monkeypatch.delattr(tasks, "RecomputedBank" if fits else "shard_entries")
+    found = [*map(unpacked, solve_batch(with_backend(task, "sharded")).records)]
+    assert [one.objective for one in found] == pytest.approx([one.objective for one in expected])
+
+
 def test_a_damaged_block_is_removed(task):
     store = task.ref.store()
     damage(store, store.shape.blocks[0])

@@ -14,11 +14,11 @@ from numpy.testing import assert_array_equal
 from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.sharded import ShardedBank, block_bytes, cut, kernel_bytes, shard_entries
 from mkldist.bank.sources import ArraySource
 from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
 from mkldist.errors import GramError
+from mkldist.run.shards import ShardedBank, shard_entries
 from tests.bank.bank_suite import BankSuite, answers, random_grams
 from tests.variants import quick
 
@@ -61,11 +61,11 @@ def sharded(
     """Return a bank of shards, with memory for so many kernels beside them."""
     whole = MemoryBank.from_grams(grams, dtype)
     shape = BankShape(len(grams), whole.layout, dtype)
-    shards = cut(shape, 2**40, n_shards)
+    shards = shape.shards(2**40, n_shards)
     calls = CallsHere(
         np.concatenate([c.values for c in whole.chunks()], axis=1), whole.layout, shards
     )
-    return ShardedBank(calls, shards, shape, kept * kernel_bytes(shape))
+    return ShardedBank(calls, shards, shape, kept * shape.kernel_bytes)
 
 
 @pytest.fixture(autouse=True)
@@ -220,12 +220,12 @@ def test_combinations_of_more_kernels_than_are_kept_differ_in_last_digits_alone(
 )
 def test_shards_hold_every_kernel_once_in_whole_blocks_and_fit(n_kernels, n_points, most, at_least):
     shape = BankShape(n_kernels, TileLayout.for_points(n_points), "float64")
-    shards = cut(shape, most, at_least)
+    shards = shape.shards(most, at_least)
     assert [shard.start for shard in shards] == [0, *(shard.stop for shard in shards[:-1])]
     assert shards[-1].stop == n_kernels
     assert all(shard.start % block_kernels(shape.layout) == 0 for shard in shards)
-    largest = max(shard.stop - shard.start for shard in shards) * kernel_bytes(shape)
-    assert largest <= max(most, block_bytes(shape))
+    largest = max(shard.stop - shard.start for shard in shards) * shape.kernel_bytes
+    assert largest <= max(most, shape.least_shard_bytes)
     n_blocks = -(-n_kernels // block_kernels(shape.layout))
     assert len(shards) >= min(at_least, n_blocks)
 
@@ -233,7 +233,7 @@ def test_shards_hold_every_kernel_once_in_whole_blocks_and_fit(n_kernels, n_poin
 def test_a_block_is_at_most_half_a_gibibyte_or_one_kernel():
     for n_points in (100, 1000, 5000, 30_000):
         shape = BankShape(10**6, TileLayout.for_points(n_points), "float64")
-        assert block_bytes(shape) <= max(2**29, kernel_bytes(shape))
+        assert shape.least_shard_bytes <= max(2**29, shape.kernel_bytes)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
