@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache as memoised
 from functools import partial
-from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
 
 from mkldist.bank.bank import Bank, MemoryBank
-from mkldist.bank.cache import NodeCache, default_directory
+from mkldist.bank.cache import NodeCache
 from mkldist.bank.factor_bank import factorised
 from mkldist.bank.readers import (
     BankBuffer,
@@ -211,23 +209,10 @@ def open_bank(
         return MemoryBank(load(buffer or BankBuffer()), store.shape.layout)
     if builder is not None:
         builder.build(store.missing())
-    return _large(store, backend, memory_limit, cache)
-
-
-def _large(
-    store: BankStore, backend: Backend, memory_limit: int | None, cache: NodeCache | None
-) -> Bank:
-    """Return a bank that is not loaded into this process."""
     if backend == "mmap":
         with suppress(OutputError):
             limit = None if memory_limit is None else bank_bytes(memory_limit)
-            mapped = (cache or _node_cache(default_directory())).open(store, resident_limit=limit)
+            mapped = (cache or NodeCache()).open(store, resident_limit=limit)
             if mapped is not None:
                 return mapped
     return StreamedBank(store, row_cache_bytes(memory_limit))
-
-
-@memoised
-def _node_cache(directory: Path) -> NodeCache:
-    """Return the node cache of a folder, one for a process, so that each file is checked once."""
-    return NodeCache(directory)

@@ -14,9 +14,10 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,18 +149,17 @@ def default_directory() -> Path:
     return Path(platformdirs.user_cache_dir("mkldist")) / "banks"
 
 
+@dataclass
 class NodeCache:
     """Memory-mapped files of banks below one folder of this machine.
 
-    `directory`: the folder, made when needed; by default :func:`default_directory`. `budget_bytes`:
-    bytes that all files may take together.  The least recently used files are deleted to make room.
-    A process that has mapped a deleted file can read it until it closes the bank.
+    `directory`: the folder, made when needed. `budget_bytes`: bytes that all files may take
+    together.  The least recently used files are deleted to make room.  A process that has mapped a
+    deleted file can read it until it closes the bank.
     """
 
-    def __init__(self, directory: Path | None = None, budget_bytes: int = DEFAULT_BUDGET) -> None:
-        self.directory = default_directory() if directory is None else directory
-        self.budget_bytes = budget_bytes
-        self._checked: set[tuple[str, int, int]] = set()
+    directory: Path = field(default_factory=default_directory)
+    budget_bytes: int = DEFAULT_BUDGET
 
     def path_of(self, store: BankStore) -> Path:
         """Return the path of the file of a bank, whether it exists or not."""
@@ -178,46 +178,33 @@ class NodeCache:
 
         Returns None if the bank is larger than the budget or the disk has no room for it.
         """
-        if _file_bytes(store) > self.budget_bytes:
+        path, n_bytes = self.path_of(store), store.shape.n_kernels * store.shape.kernel_bytes
+        if n_bytes + FOOTER.n_bytes > self.budget_bytes:
             return None
-        path = self.path_of(store)
-        bank = self._mapped(path, store, resident_limit)
-        if bank is None:
-            self._make_directory()
+        if not _is_whole(path, n_bytes):
+            try:
+                make_folder(self.directory, durable=False)
+            except OSError as error:
+                raise output_error(str(self.directory), error) from error
             with locked(path.with_suffix(".lock")):
-                bank = self._mapped(path, store, resident_limit)
-                if bank is None and self._built(path, store):
-                    bank = self._mapped(path, store, resident_limit)
-        return bank
-
-    def clear(self) -> None:
-        """Delete all files of the cache."""
-        for path in self._files():
-            path.unlink(missing_ok=True)
-        remove_temporaries(self.directory)
-
-    def _mapped(self, path: Path, store: BankStore, limit: int | None) -> MappedBank | None:
-        """Map a file and return its bank, or None if the file is missing or damaged."""
-        try:
-            status = path.stat()
-            if status.st_size != _file_bytes(store):
-                return None
-            version = (path.name, status.st_ino, status.st_mtime_ns)
-            if version not in self._checked:
-                if not _is_whole(path):
+                if not _is_whole(path, n_bytes) and not self._built(path, store, n_bytes):
                     return None
-                self._checked.add(version)
-            bank = MappedBank(path, store.shape.n_kernels, store.shape.layout, store.dtype, limit)
-            with suppress(OSError):
-                os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
-        except OSError:
+        with suppress(OSError):  # it belongs to another user
+            os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+        try:
+            return MappedBank(path, store.shape, resident_limit)
+        except OSError:  # another process has made room
             return None
-        return bank
 
-    def _built(self, path: Path, store: BankStore) -> bool:
+    def _built(self, path: Path, store: BankStore, n_bytes: int) -> bool:
         """Write the file of a bank, and return False if the disk has no room for it."""
         remove_temporaries(self.directory)
-        self._make_room(_file_bytes(store), keep=path)
+        used = []
+        for other in self.directory.glob(f"*{SUFFIX}"):
+            with suppress(OSError):
+                used.append((other.stat().st_atime, other.stat().st_size, other))
+        others = [one for one in used if one[2] != path]
+        _evict(others, n_bytes + FOOTER.n_bytes, self.budget_bytes, Path.unlink)
         try:
             with replacing(path, durable=False) as temporary:  # the footer tells damage
                 _write_bank(temporary, store)
@@ -225,36 +212,24 @@ class NodeCache:
             return False
         return True
 
-    def _make_room(self, n_bytes: int, keep: Path) -> None:
-        """Delete the least recently used files until `n_bytes` more fit the budget."""
-        used: list[tuple[float, int, Path]] = []
-        for path in self._files():
-            with suppress(OSError):
-                status = path.stat()
-                used.append((status.st_atime, status.st_size, path))
-        total = sum(size for _, size, path in used if path != keep)
-        for _, size, path in sorted(used):
-            if path != keep and total + n_bytes > self.budget_bytes:
-                with suppress(OSError):
-                    path.unlink(missing_ok=True)
-                    total -= size
 
-    def _files(self) -> list[Path]:
-        return list(self.directory.glob(f"*{SUFFIX}"))
+def _evict(
+    used: list[tuple[float, int, Path]],
+    n_bytes: int,
+    budget_bytes: int,
+    remove: Callable[[Path], object],
+) -> None:
+    """Remove what was used longest ago, as far as it can be, until `n_bytes` more fit a budget.
 
-    def _make_directory(self) -> None:
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            writable = os.access(self.directory, os.W_OK)
-        except OSError as error:
-            raise output_error(str(self.directory), error) from error
-        if not writable:
-            raise OutputError(
-                str(self.directory),
-                "no permission to write",
-                "a folder for the node cache",
-                f"Set {DIRECTORY_VARIABLE} to a writable folder",
-            )
+    `used`: times of the last use, bytes, and paths.
+    """
+    left = sum(size for _, size, _ in used) + n_bytes
+    for _, size, path in sorted(used):
+        if left <= budget_bytes:
+            return
+        with suppress(OSError, OutputError):
+            remove(path)
+            left -= size
 
 
 @contextmanager
@@ -268,15 +243,9 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _file_bytes(store: BankStore) -> int:
-    entries = store.shape.n_kernels * store.shape.layout.n_entries
-    return entries * store.dtype.itemsize + FOOTER.n_bytes
-
-
 def _write_bank(path: Path, store: BankStore) -> None:
     """Write all entries of a store and the footer to a file."""
-    row_bytes = store.shape.layout.n_entries * store.dtype.itemsize
-    buffer = block_buffer(store)
+    row_bytes, buffer = store.shape.kernel_bytes, block_buffer(store)
     with path.open("wb") as file:
 
         def copy(block: Block) -> None:
@@ -295,9 +264,19 @@ def _write_bank(path: Path, store: BankStore) -> None:
         file.write(footer)
 
 
-def _is_whole(path: Path) -> bool:
-    """Return True if the footer of a file fits its entries."""
-    n_bytes = path.stat().st_size - FOOTER.n_bytes
+def _is_whole(path: Path, n_bytes: int) -> bool:
+    """Return True if a file has so many bytes of entries and the footer fits them."""
+    try:
+        status = path.stat()
+        version = status.st_ino, status.st_mtime_ns
+        return status.st_size == n_bytes + FOOTER.n_bytes and _is_sound(path, n_bytes, version)
+    except OSError:
+        return False
+
+
+@lru_cache
+def _is_sound(path: Path, n_bytes: int, version: tuple[int, int]) -> bool:
+    """Return True if the footer of a file fits its entries; each version is read once."""
     with path.open("rb") as file:
         file.seek(n_bytes)
         footer = file.read()
@@ -364,19 +343,17 @@ class NodeFolders:
         A folder that somebody uses stays.  If those in use leave too little room, the budget is
         exceeded.
         """
-        used: list[tuple[float, int, str]] = []
+        used = []
         for folder in self.root.iterdir() if self.root.is_dir() else ():
             if folder.is_dir() and folder.name != keep and not folder.name.startswith("."):
                 with suppress(OSError):  # another process removes it
-                    used.append((folder.stat().st_mtime, _size(folder), folder.name))
-        left = sum(size for _, size, _ in used) + n_bytes
-        for _, size, name in sorted(used):
-            if left <= self.budget_bytes:
-                return
-            with suppress(OSError, OutputError):  # somebody uses it, or it cannot be removed
-                with held_lock(self._lock(name)):
-                    open_bytes(self.root, name).clear()
-                left -= size
+                    used.append((folder.stat().st_mtime, _size(folder), folder))
+        _evict(used, n_bytes, self.budget_bytes, self._remove)
+
+    def _remove(self, folder: Path) -> None:
+        """Remove a folder that nobody uses."""
+        with held_lock(self._lock(folder.name)):
+            open_bytes(self.root, folder.name).clear()
 
     def _lock(self, name: str) -> Path:
         """Return the file whose lock the users of a folder share."""

@@ -25,12 +25,11 @@ from mkldist.bank.bank import (
     Chunk,
     DiagonalPart,
     Rows,
-    TileLayout,
     block_kernels,
     diagonal_part,
     kernel_groups,
 )
-from mkldist.bank.store import BankStore, Block
+from mkldist.bank.store import BankShape, BankStore, Block
 from mkldist.core.arrays import Floating, Ints
 from mkldist.errors import StoreError, UnreadableError
 
@@ -182,20 +181,13 @@ class MappedBank(ArrayBank):
     `resident_limit`: bytes of the bank that may stay mapped in; all by default.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        n_kernels: int,
-        layout: TileLayout,
-        dtype: np.dtype[np.floating],
-        resident_limit: int | None = None,
-    ) -> None:
-        n_bytes = n_kernels * layout.n_entries * dtype.itemsize
+    def __init__(self, path: Path, shape: BankShape, resident_limit: int | None = None) -> None:
+        n_kernels, n_bytes = shape.n_kernels, shape.n_kernels * shape.kernel_bytes
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ)
-        values = np.frombuffer(self._map, dtype=dtype).reshape(n_kernels, layout.n_entries)
-        super().__init__(values, layout)
-        self._row_bytes = n_bytes // n_kernels
+        values = np.frombuffer(self._map, np.dtype(shape.dtype).newbyteorder("<"))
+        super().__init__(values.reshape(n_kernels, -1), shape.layout)
+        self._row_bytes = shape.kernel_bytes
         self._gives_back = resident_limit is not None and n_bytes > resident_limit
         # The rest of the limit is left to the active kernels of solvers, read by `rows`.
         self._may_stay = (resident_limit or 0) // SHARE_OF_TRAVERSAL

@@ -172,7 +172,7 @@ def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_p
     assert n_bytes > 2 * limit
     (tmp_path / "bank").touch()
     os.truncate(tmp_path / "bank", n_bytes)
-    bank = MappedBank(tmp_path / "bank", n_kernels, layout, np.dtype(np.float64), limit)
+    bank = MappedBank(tmp_path / "bank", BankShape(n_kernels, layout, "float64"), limit)
     kernels = (np.arange(n_kernels),) if visit == "rows" else ()
     peak = 0
     for part in getattr(bank, visit)(*kernels):
