@@ -1,4 +1,4 @@
-"""Progress of a sweep: bars on a terminal, a line that changes in a notebook, lines elsewhere."""
+"""Progress of a sweep: a line that changes on a terminal or in a notebook, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LINE_EVERY_SECONDS = 10.0
-UPDATE_SECONDS = 1.0  # least time between two changes of a line in a notebook
+UPDATE_SECONDS = 1.0  # least time between two changes of a line that changes in place
 SOLVING = "solving"
 NEWS_AFTER_SECONDS = 2.0  # since the last line, for a line that says what is done now
 # A remaining time is shown when so many seconds and runs are behind it, and the rate of the later
@@ -55,27 +55,6 @@ class Counts:
         (self.built.add if complete else self.built.discard)(bank)
 
 
-class Progress:
-    """Display of a sweep's progress; this one shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the display with the last counts; without them if an error ended the work."""
-
-    def note(self, text: str) -> None:
-        """Show one line that stays."""
-
-    def show(self, counts: Counts) -> None:
-        """Show some counts; called often."""
-
-
 @dataclass
 class Pace:
     """Rate at which runs end, counted from when the first of them is being solved."""
@@ -103,116 +82,122 @@ class Pace:
         return rate if steady else None
 
 
-def make_progress(console: Console | None) -> Progress:
-    """Return bars for a terminal, a line that changes for a notebook, lines for any other console.
+class Progress:
+    """Display of a sweep's progress as lines on a console; without one it shows nothing."""
 
-    None shows nothing.
-    """
-    if console is None:
-        return Progress()
-    if in_notebook():
-        return NotebookProgress()
-    return BarProgress(console) if console.is_terminal else LineProgress(console)
+    every = LINE_EVERY_SECONDS
 
-
-def in_notebook() -> bool:
-    """Return True in the process of a notebook, which shows what is displayed below a cell."""
-    shell = sys.modules.get("IPython")
-    return shell is not None and hasattr(shell.get_ipython(), "kernel")
-
-
-@dataclass
-class TimedProgress(Progress):
-    """Display that says how long the work has taken."""
-
-    clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
-    _start: float = field(init=False, default=0.0)
-    _last: float = field(init=False, default=float("-inf"))  # time of the last change
-    _counts: Counts = field(init=False, default_factory=Counts)
-    _pace: Pace = field(init=False, default_factory=Pace)
-    _shown: str = field(init=False, default="")
+    def __init__(
+        self, console: Console | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._console, self._clock = console, clock
+        self._start = self._last = clock()
+        self._counts, self._pace = Counts(), Pace()
+        self._doing = self._line = ""  # as they were shown last
 
     def __enter__(self) -> Self:
-        self._start = self.clock()
+        self._start = self._clock()
+        # What changes in place is shown at once.
+        self._last = self._start + self.every - LINE_EVERY_SECONDS
         return self
 
-    def _timed(self, line: str) -> str:
-        return f"[{duration(self.clock() - self._start)}] {line}"
-
-
-@dataclass
-class LineProgress(TimedProgress):
-    """Print a line with the counts every few seconds and at the end."""
-
-    console: Console
-    every: float = LINE_EVERY_SECONDS
-    _doing: str = field(init=False, default="")
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self._last = self._start
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the display with the last counts; without them if an error ended the work."""
         if kind is None:
-            self._print(None)
+            self._draw(describe(self._counts))
 
     def note(self, text: str) -> None:
-        """See :meth:`Progress.note`."""
-        self.console.print(text, highlight=False, soft_wrap=True, markup=False)
+        """Show one line that stays."""
+        if self._console is not None:
+            self._console.print(text, highlight=False, soft_wrap=True, markup=False)
 
     def show(self, counts: Counts) -> None:
-        """See :meth:`Progress.show`."""
-        self._counts, now = counts, self.clock()
-        rate = self._pace.rate(counts, now)
-        is_news = counts.doing != self._doing and now - self._last >= NEWS_AFTER_SECONDS
-        if is_news or now - self._last >= self.every:
-            self._last = now
-            self._print(rate)
+        """Show some counts; called often."""
+        self._counts, now = counts, self._clock()
+        rate, since = self._pace.rate(counts, now), now - self._last
+        if since >= self.every or (counts.doing != self._doing and since >= NEWS_AFTER_SECONDS):
+            self._last, self._doing = now, counts.doing
+            self._draw(describe(counts, rate))
 
-    def _print(self, rate: float | None) -> None:
-        """Print the counts, unless they are those of the line before."""
-        self._doing = self._counts.doing
-        line = describe(self._counts, rate)
-        if line and line != self._shown:
+    def _draw(self, line: str) -> None:
+        """Show a line, unless it is the one before."""
+        if line and line != self._line:
             self.note(self._timed(line))
-        self._shown = line
+        self._line = line
+
+    def _timed(self, line: str) -> str:
+        return f"[{duration(self._clock() - self._start)}] {line}"
 
 
-@dataclass
-class NotebookProgress(TimedProgress):
+class TerminalProgress(Progress):
+    """Show one line below the notes, which changes in place."""
+
+    every = UPDATE_SECONDS
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(console, clock)
+        self._status = console.status("")
+
+    def __enter__(self) -> Self:
+        self._status.start()
+        return super().__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, *details: Any) -> None:
+        with suppress(OSError):  # of a closed terminal, which would hide what ended the work
+            self._status.stop()
+        self._line = ""
+        if kind is None:
+            self.note(self._timed(describe(self._counts)))
+
+    def _draw(self, line: str) -> None:
+        from rich.text import Text
+
+        self._status.update(Text(self._timed(line)))
+
+
+class NotebookProgress(Progress):
     """Show notes below the cell of a notebook, and under them one line that changes in place."""
 
-    _notes: list[str] = field(init=False, default_factory=list)
-    _display: Any = field(init=False, default=None)
+    every = UPDATE_SECONDS
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(clock=clock)
+        self._notes: list[str] = []
+        self._display: Any = None
 
     def __exit__(self, *details: object) -> None:
-        self._change(describe(self._counts))
+        self._draw(describe(self._counts))
 
     def note(self, text: str) -> None:
         """See :meth:`Progress.note`."""
         self._notes.append(text)
-        self._change(self._shown)
+        self._draw(self._line)
 
-    def show(self, counts: Counts) -> None:
-        """See :meth:`Progress.show`."""
-        self._counts, now = counts, self.clock()
-        rate = self._pace.rate(counts, now)
-        if now - self._last >= UPDATE_SECONDS:
-            self._last = now
-            self._change(describe(counts, rate))
-
-    def _change(self, line: str) -> None:
-        """Show the notes and a line, in the place of what was shown before."""
+    def _draw(self, line: str) -> None:
         from IPython.display import display
 
-        self._shown = line
+        self._line = line
         lines = [*self._notes, *([self._timed(line)] if line else ())]
         content = {"text/plain": "\n".join(lines)}
         if self._display is None:
             self._display = display(content, raw=True, display_id=True)
         else:
             self._display.update(content, raw=True)
+
+
+def make_progress(console: Console | None) -> Progress:
+    """Return the display for a console: in a notebook, on a terminal, elsewhere; None for none."""
+    shell = sys.modules.get("IPython")
+    if console is not None and shell and hasattr(shell.get_ipython(), "kernel"):
+        return NotebookProgress()
+    if console is not None and console.is_terminal:
+        return TerminalProgress(console)
+    return Progress(console)
 
 
 def describe(counts: Counts, rate: float | None = None) -> str:
@@ -257,53 +242,3 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"
-
-
-class BarProgress(Progress):
-    """Show two bars: one of banks, one of runs."""
-
-    def __init__(self, console: Console) -> None:
-        from rich import progress as rich
-
-        self._bars = rich.Progress(
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(),
-            rich.TextColumn("{task.fields[status]}"),
-            rich.TimeElapsedColumn(),
-            console=console,
-        )
-        self._pace = Pace()
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> Self:
-        self._bars.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
-        if kind is None:
-            self._bars.stop()
-            return
-        with suppress(OSError):  # of a terminal that is closed, which hides what ended the work
-            for task in self._tasks.values():
-                self._bars.remove_task(task)
-            self._bars.stop()
-
-    def note(self, text: str) -> None:
-        """See :meth:`Progress.note`."""
-        self._bars.console.print(text, highlight=False, soft_wrap=True, markup=False)
-
-    def show(self, counts: Counts) -> None:
-        """See :meth:`Progress.show`."""
-        built = len(counts.built)
-        if counts.bytes:
-            self._update("banks", counts.banks, built, f"{built} of {counts.banks} built")
-        if counts.runs:
-            rate = self._pace.rate(counts, time.monotonic())
-            status = describe(replace(counts, bytes=0), rate)
-            self._update("runs", counts.runs, counts.runs_done, status)
-
-    def _update(self, name: str, total: int, done: int, status: str) -> None:
-        """Move a bar; add it when it is first needed."""
-        if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, status=status)
-        self._bars.update(self._tasks[name], total=total, completed=done, status=status)

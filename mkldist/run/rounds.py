@@ -351,9 +351,8 @@ class Rounds:
         plan = replace(self.plan, batches=without(self.plan.batches, dropped))
         ids = sorted(run.id for run in plan.runs)
         found.plan = replace(plan, id=content_id(name=self.spec.name, runs=ids))
-        found.__dict__.pop("_ahead", None)
-        found.__dict__.pop("most", None)
-        found.__dict__["keeps_predictions"] = self.keeps_predictions
+        found.keeps_predictions = self.keeps_predictions
+        found._ahead = found.plan, []
         return found
 
     @property
@@ -372,7 +371,7 @@ class Rounds:
         ended = not self._studies and self._given is not None
         return self.plan if ended else self.most
 
-    @cached_property
+    @property
     def most(self) -> Plan:
         """The plan if every round takes place: as many runs as there may be.
 

@@ -33,12 +33,11 @@ from mkldist.results.tree import open_results
 from mkldist.run import sweep
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.progress import (
-    BarProgress,
     Counts,
-    LineProgress,
     NotebookProgress,
     Pace,
     Progress,
+    TerminalProgress,
     describe,
     duration,
     make_progress,
@@ -610,7 +609,7 @@ class ClosedTerminal(io.StringIO):
 def test_lines_are_timed_and_not_repeated():
     now = [100.0]
     target = console(terminal=False)
-    with LineProgress(target, every=10.0, clock=lambda: now[0]) as progress:
+    with Progress(target, lambda: now[0]) as progress:
         for second in range(25):
             now[0] = 100.0 + second
             progress.show(Counts(runs=50, runs_done=2 * second, doing="solving"))
@@ -635,7 +634,7 @@ def test_stale_numbers_are_not_what_an_interruption_leaves(terminal):
 def test_what_is_waited_for_is_news_that_does_not_wait_for_the_next_line():
     now, target = [0.0], console(terminal=False)
     doings = {0: "waiting for workers", 1: "building banks", 3: "compiling", 9: "solving"}
-    with LineProgress(target, every=100.0, clock=lambda: now[0]) as progress:
+    with Progress(target, lambda: now[0]) as progress:
         counts = Counts(runs=4)
         for second in range(12):
             now[0], counts.doing = float(second), doings.get(second, counts.doing)
@@ -698,18 +697,18 @@ def test_slow_runs_are_counted_by_the_minute():
     assert duration(7322) == "2:02:02"
 
 
-def test_a_terminal_gets_bars_and_a_pipe_lines():
-    assert isinstance(make_progress(None), Progress)
-    assert isinstance(make_progress(console(terminal=False)), LineProgress)
+def test_a_terminal_gets_a_line_that_changes_and_a_pipe_lines():
+    assert type(make_progress(None)) is Progress
+    assert type(make_progress(console(terminal=False))) is Progress
     target = console(terminal=True)
     with make_progress(target) as progress:
-        assert isinstance(progress, BarProgress)
+        assert isinstance(progress, TerminalProgress)
         progress.note("[not markup]")
         progress.show(Counts(runs=8, runs_done=8, bytes=2**20, banks=2, built={"a"}))
     shown = target.file.getvalue()
     assert "[not markup]" in shown
     assert "8 of 8 runs" in shown
-    assert "1 of 2 built" in shown
+    assert "1 of 2 banks built" in shown
 
 
 def test_a_notebook_gets_one_display_that_changes_in_place(monkeypatch):
@@ -743,7 +742,7 @@ def test_a_notebook_gets_one_display_that_changes_in_place(monkeypatch):
         progress.show(Counts(runs=4, runs_done=4))
     assert shown == ["some: 4 runs to do\na second note\n[01:20] 4 of 4 runs"]
     shell.get_ipython = lambda: None  # a program that has imported IPython
-    assert isinstance(make_progress(console(terminal=False)), LineProgress)
+    assert type(make_progress(console(terminal=False))) is Progress
 
 
 def test_a_later_round_goes_on_counting():
@@ -758,8 +757,8 @@ def test_a_terminal_that_is_closed_does_not_hide_what_ended_the_work():
     file = ClosedTerminal()
 
     def work() -> None:
-        with BarProgress(Console(file=file, force_terminal=True, width=120)) as bars:
-            bars.show(Counts(runs=4, runs_done=1))
+        with TerminalProgress(Console(file=file, force_terminal=True, width=120)) as progress:
+            progress.show(Counts(runs=4, runs_done=1))
             file.is_closed = True
             raise KeyboardInterrupt("of the terminal")
 
