@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ import numpy as np
 from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
 from mkldist.bank.cache import DEFAULT_BUDGET, default_directory
 from mkldist.bank.passes import answer
-from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.requests import Quadratic
 from mkldist.bank.sources import FeatureSource
 from mkldist.bank.view import make_views
 from mkldist.core.checksums import parsed, write_checked
@@ -34,18 +33,20 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.model import BankPlan, DatasetFacts, Plan, RunPlan
 from mkldist.planning.planner import without
-from mkldist.results.journal import JOURNAL, Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
-from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding, speed_of_writing
-from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.solvers.base import Solution
 from mkldist.solvers.lockstep import Job, JobTimes, drive
 from mkldist.spec.banks import BankSpec
 
 RATES_FILE = "rates.json"
+# Of a task, what coordinator and scheduler do to submit it and take its outcome; of each run in it,
+# what the coordinator does for its record; of a pass, with the combined kernels before it, what
+# does not grow with its values; and more than that for each solver that shares the pass.  These
+# typical times of one processor differ little between machines.
+TASK_SECONDS, RECEIPT_SECONDS, PASS_SECONDS, REQUEST_SECONDS = 2.5e-3, 1e-3, 1.5e-4, 3e-5
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,8 @@ class Rates:
     kernel_value_seconds: float  # to compute one value of a kernel
     pass_value_seconds: float  # to read one stored value in a pass that answers one vector
     vector_value_seconds: float  # more than that for each further vector that shares the pass
-    pass_seconds: float  # of a pass, with the combined kernels before it, besides its values
-    request_seconds: float  # more than that for each solver that shares the pass
     solver_seconds: float  # of a solver's own code, besides what grows with the points
     cubic_seconds: float  # the same for each n³ of n points
-    record_seconds: float  # to write the record of a run
-    task_seconds: float  # of coordinator and scheduler, to submit a task and take its outcome
-    receipt_seconds: float  # of the coordinator, for each run of a task
     storage_bytes_per_second: float  # of files that are written and flushed
 
 
@@ -184,13 +180,12 @@ class TaskCosts:
         return TaskCost(seconds, moved_bytes=share * bank.stored_bytes)
 
     def _batch_cost(self, bank: BankPlan, item: BatchItem) -> TaskCost:
-        """Return what some runs on one bank take: their passes, their solvers, their records."""
+        """Return what some runs on one bank take: their passes and their solvers."""
         rates, runs = self.rates, item.runs
         each = [self._solver_cost(bank, run) for run in runs]
         built = _n_values(bank) * rates.kernel_value_seconds
         of_bank = self._pass_seconds(bank, runs, each)
-        of_runs = math.fsum(one.seconds for one in each) + len(each) * rates.record_seconds
-        receipt = rates.receipt_seconds * len(each)
+        of_runs, receipt = math.fsum(one.seconds for one in each), RECEIPT_SECONDS * len(each)
         if bank.sharded:
             parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
             return TaskCost(
@@ -235,7 +230,7 @@ class TaskCosts:
         of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
         further = max(0.0, vectors - passes) * rates.vector_value_seconds
         of_values = _n_values(bank) * (passes * of_pass + further)
-        return recorded + of_values + passes * rates.pass_seconds + vectors * rates.request_seconds
+        return recorded + of_values + passes * PASS_SECONDS + vectors * REQUEST_SECONDS
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
         """Return what a run takes: as those that are recorded, or by the rates."""
@@ -360,14 +355,14 @@ def forecasts(
     batches = without(costs.plan.batches, frozenset(done))
     wanted = {batch.bank for batch in batches}
     banks = list({bank.id: bank for bank in costs.plan.banks if bank.id in wanted}.values())
-    rates, memory, alone = costs.rates, costs.plan.memory_per_worker, 0.0
+    speed, alone = costs.rates.storage_bytes_per_second, 0.0
+    memory = costs.plan.memory_per_worker - WORKER_BASE_BYTES
 
     def make_queue(is_recorded: Callable[[str], bool], n_threads: Callable[[], int]) -> WorkQueue:
         return WorkQueue(backends_of(banks), batches, costs.blocks, is_recorded, n_threads)
 
     for number in sorted({1, workers, *numbers}) if batches else ():
-        speed = rates.storage_bytes_per_second
-        took = simulated(make_queue, costs, number, threads, rates.task_seconds, speed)
+        took = simulated(make_queue, costs, number, threads, TASK_SECONDS, speed)
         alone = took.seconds if number == 1 else alone
         seconds = max(took.seconds, 1e-9)
         yield Forecast(
@@ -378,7 +373,7 @@ def forecasts(
             processor_hours=took.computing_seconds / 3600,
             held_hours=number * threads * took.seconds / 3600,
             bytes=took.moved_bytes,
-            memory_per_worker=WORKER_BASE_BYTES + threads * (memory - WORKER_BASE_BYTES),
+            memory_per_worker=WORKER_BASE_BYTES + threads * memory,
             tasks=took.tasks,
             tasks_per_second=took.tasks / seconds,
             scheduler_load=took.coordinator_seconds / seconds,
@@ -400,12 +395,9 @@ def limit_of(outcome: Outcome, n_threads: int) -> str:
 # The rates of this machine, in processor time, which other programs change little
 
 FEATURES = 8  # of points drawn at random; the bank of Xu et al. 2008 has 13 kernels for each
-TINY, SMALL, LARGE = 20, 100, 400  # points
+SMALL, LARGE = 100, 400  # points
 VECTORS = 16  # that share a pass
 REPEATS = 3
-LOOPS = 20  # of what takes less than a millisecond
-RECORDS = 30
-TASKS = 200
 
 
 def measured_rates(folder: Path) -> Rates:
@@ -419,10 +411,8 @@ def measured_rates(folder: Path) -> Rates:
         answer(bank, [Quadratic(vectors)])
         of_pass = _least(lambda: answer(bank, [Quadratic(vectors[:, :1])])) / n_values
         of_all = _least(lambda: answer(bank, [Quadratic(vectors)])) / n_values
-        fixed, of_request = _request_rates()
         small, large = _solver_seconds(SMALL), _solver_seconds(LARGE)
     cubic = max(large - small, 1e-3 * small) / (LARGE**3 - SMALL**3)
-    of_record, receipt = _record_rates(folder)
     probe = folder / f".mkldist-rates-{time.time_ns()}"
     try:
         speed = speed_of_writing(probe)
@@ -432,13 +422,8 @@ def measured_rates(folder: Path) -> Rates:
         kernel_value_seconds=of_value,
         pass_value_seconds=of_pass,
         vector_value_seconds=max(of_all - of_pass, 1e-3 * of_pass) / (VECTORS - 1),
-        pass_seconds=fixed,
-        request_seconds=of_request,
         solver_seconds=max(small - cubic * SMALL**3, 1e-3 * small),
         cubic_seconds=cubic,
-        record_seconds=of_record,
-        task_seconds=_task_seconds(),
-        receipt_seconds=receipt,
         storage_bytes_per_second=speed,
     )
 
@@ -447,13 +432,13 @@ def rates_finding(folder: Path) -> Finding:
     """Measure the rates of this machine, store them, and say so."""
     try:
         rates = measured_rates(folder)
-        place = store_rates(rates)
+        path = store_rates(rates)
     except (OSError, MkldistError) as error:
         return Finding("rates", str(error), "Plans for --workers measure them anew")
     words = (
         f"a second: {1e-6 / rates.kernel_value_seconds:.0f} million kernel values computed or "
         f"{1e-6 / rates.pass_value_seconds:.0f} million read in a pass, by one processor; "
-        f"{1 / rates.task_seconds:.0f} tasks, by the scheduler; stored in {place}"
+        f"stored in {path}"
     )
     return Finding("rates", words)
 
@@ -486,27 +471,6 @@ def _built(source: FeatureSource) -> MemoryBank:
     return MemoryBank(values, layout)
 
 
-def _request_rates() -> tuple[float, float]:
-    """Return the seconds of a pass besides its values, and of each solver that shares it.
-
-    A solver asks for a combined kernel and then for a pass.  On few points both take no longer for
-    their values.
-    """
-    bank = _built(_problem(TINY)[0])
-    vectors = np.random.default_rng(0).normal(size=(bank.n_points, VECTORS))
-    weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-    each = [(Combine(weights), Quadratic(vector[:, None])) for vector in vectors.T]
-
-    def times(pairs: Sequence[tuple[Combine, Quadratic]]) -> float:
-        requests = [request for kind in zip(*pairs, strict=True) for request in kind]
-        return _least(lambda: [answer(bank, requests) for _ in range(LOOPS)]) / LOOPS
-
-    answer(bank, [*each[0]])
-    one, many = times(each[:1]), times(each)
-    of_request = max(many - one, 1e-3 * one) / (VECTORS - 1)
-    return max(one - of_request, 1e-3 * one), of_request
-
-
 def _solver_seconds(n_points: int) -> float:
     """Return the processor time of the Level method's own code on some points."""
     source, y = _problem(n_points)
@@ -525,31 +489,3 @@ def _solver_seconds(n_points: int) -> float:
         steps = method.solve(problem, method.params(**params))
         drive(bank, [Job("level", view, problem, steps)], done)
     return max(min(found[1:]), 1e-9)
-
-
-def _record_rates(folder: Path) -> tuple[float, float]:
-    """Return the seconds to write a record, flushed, and of the processor to read it."""
-    runs = [RunPlan(f"{i:016x}", "d", "b", "b", 0, "level", "level", {}) for i in range(RECORDS)]
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".mkldist-rates-") as place:
-        store = Journal(Path(place, JOURNAL))
-        start = time.perf_counter()
-        for run in runs:
-            store.append([RunRecord.failed(run, "a record that is timed")])
-        written = time.perf_counter() - start
-        start = time.thread_time()
-        for run in runs:
-            store.read(run.id)
-        return max(written, 1e-9) / RECORDS, max(time.thread_time() - start, 1e-9) / RECORDS
-
-
-def _task_seconds() -> float:
-    """Return the processor time of coordinator and scheduler for a task that does nothing."""
-    item = BatchItem("b", (RunPlan("0" * 16, "d", "b", "b", 0, "level", "level", {}),))
-    with ConnectOptions(n_workers=1).connect() as client:
-        tasks, start = PendingTasks(client), 0.0
-        for _ in range(TASKS + 1):
-            tasks.submit(item, repr, 0)
-            while not tasks.wait(1.0):
-                pass
-            start = start or time.process_time()  # the first task waits for imports
-        return max(time.process_time() - start, 1e-9) / TASKS

@@ -186,7 +186,7 @@ def test_workers_are_a_number():
             mkldist.plan(SPEC, {"d": (X, Y)}, workers=workers)
 
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 3e-4, 2e-5, 0.01, 3e-10, 0.005, 0.002, 0.0005, 5e8)
+RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 5e8)
 TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=12)
 
 
