@@ -8,12 +8,12 @@ import shutil
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from mkldist.bank.cache import DEFAULT_BUDGET, DIRECTORY_VARIABLE, SUFFIX, default_directory, locked
 from mkldist.core.compiled import jit_is_disabled
@@ -185,8 +185,6 @@ def speed_of_writing(path: Path) -> float:
     return PIECES * PIECE_BYTES / max(time.perf_counter() - start, 1e-9)
 
 
-Answer = TypeVar("Answer", bound=Hashable)
-
 SHOWN = 3
 INSTEAD = {
     "results": "workers fetch the data through the scheduler instead",
@@ -194,8 +192,21 @@ INSTEAD = {
 }
 """What a sweep does where workers share no folder with its process."""
 ADVICE_SHARED = "A folder that all machines see under one path, or a URL of banks, saves that work"
+LEFT_OUT = "sweeps leave such workers out"
 CLOCK_SECONDS = 60.0
 """Clocks that differ by more make the times of records misleading."""
+
+State = tuple[str, str, str, bool]
+"""Process or machine, what is found of it, advice, and whether no sweep can run like this."""
+
+
+def alike(name: str, states: Iterable[State]) -> Iterator[Finding]:
+    """Yield a finding for each state, which names a few of the processes or machines in it."""
+    found: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
+    for who, words, advice, hinders in states:
+        found[words, advice, hinders].append(who if "://" not in who else f"worker {who}")
+    for (words, advice, hinders), names in found.items():
+        yield Finding(name, f"{truncate(names, SHOWN)}: {words}", advice, hinders)
 
 
 def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Finding]:
@@ -203,60 +214,72 @@ def version_findings(unequal: Sequence[Difference], n_equal: int) -> Iterator[Fi
     if not unequal:
         same = ", ".join(f"{name} {message}" for name, message in all_versions_here().items())
         yield Finding("versions", same.replace(" version ", " ") + ", everywhere")
-    answers = ((one.process, str(one)) for one in unequal)
-    for message, processes in _alike(answers).items():
-        hinders = SCHEDULER in processes or not n_equal
-        rest = "" if hinders else f"; sweeps leave {'it' if len(processes) == 1 else 'them'} out"
-        yield Finding("versions", f"{_names(processes)}: {message}{rest}", ADVICE, hinders)
 
+    def state(one: Difference) -> State:
+        hinders = one.process == SCHEDULER or not n_equal
+        return one.process, f"{one}{'' if hinders else f'; {LEFT_OUT}'}", ADVICE, hinders
 
-def failure_findings(failed: Mapping[str, BaseException], n_sound: int) -> Iterator[Finding]:
-    """Yield the errors with which workers answered, alike ones together."""
-    answers = ((worker, f"{type(error).__name__}: {error}") for worker, error in failed.items())
-    for message, workers in _alike(answers).items():
-        words = f"{_names(workers)} cannot be examined ({message})"
-        yield Finding("workers", words, "Sweeps leave such workers out", hinders=not n_sound)
+    yield from alike("versions", map(state, unequal))
 
 
 def place_findings(name: str, root: str, wrong: Mapping[str, str]) -> Iterator[Finding]:
     """Yield whether all workers share a folder or store with the coordinator."""
-    for message, workers in _alike(wrong.items()).items():
-        if not message:
-            words = f"{root}, read and written by {pluralize(len(workers), 'worker')}"
-            yield Finding(name, words)
-        elif message == NO_LOCK:
+    n_good = sum(not message for message in wrong.values())
+    if n_good:
+        yield Finding(name, f"{root}, read and written by {pluralize(n_good, 'worker')}")
+
+    def state(worker: str, message: str) -> State:
+        if message == NO_LOCK:
             advice = "Start a sweep from one machine alone, or mount the folder with locks"
-            yield Finding(name, f"{root}, {_names(workers)}: {message}", advice)
-        elif "://" not in root:
-            words = f"{root}, {_names(workers)}: {message}; {INSTEAD[name]}"
-            yield Finding(name, words, ADVICE_SHARED)
-        else:
-            advice = "Choose a place that all machines reach under the same URL"
-            hinders = len(workers) == len(wrong)
-            yield Finding(name, f"{root}, {_names(workers)}: {message}", advice, hinders)
+            return worker, f"{root}: {message}", advice, False
+        if "://" not in root:
+            return worker, f"{root}: {message}; {INSTEAD[name]}", ADVICE_SHARED, False
+        advice = "Choose a place that all machines reach under the same URL"
+        return worker, f"{root}: {message}", advice, not n_good
+
+    yield from alike(name, (state(*one) for one in wrong.items() if one[1]))
 
 
-def cache_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
-    """Yield room and kind of disk of the node cache of each machine, alike ones together."""
-    name = "node cache"
+def cache_state(one: Environment) -> State:
+    """Return room and kind of disk of the node cache of a worker's machine."""
+    full = readable_bytes(DEFAULT_BUDGET)
     advice = f"Set {DIRECTORY_VARIABLE} on the workers to a folder of a disk of their machine"
-    hosts = {(one.host, one.cache): one for one in found.values()}
-    answers = ((host, (one.cache, *_of_cache(one))) for (host, _), one in hosts.items())
-    for (folder, words, good), machines in _alike(answers).items():
-        least = min(one.cache_bytes for one in hosts.values() if one.cache == folder)
-        free = f", {readable_bytes(least)} free" if least >= 0 else ""
-        yield Finding(name, f"{folder} on {_names(machines)}{free}{words}", "" if good else advice)
-
-
-def _of_cache(one: Environment) -> tuple[str, bool]:
-    """Return what to say of a node cache, and whether it is good."""
     if one.cache_bytes < 0:
-        return ", which cannot be written: every pass reads banks from their store", False
-    if one.cache_is_remote:
-        return ", on a file system of other machines", False
-    if one.cache_bytes < DEFAULT_BUDGET:
-        return f", less than the {readable_bytes(DEFAULT_BUDGET)} that it may grow to", True
-    return "", True
+        found = "which cannot be written: every pass reads banks from their store"
+    elif one.cache_is_remote:
+        found = "on a file system of other machines"
+    else:
+        few = one.cache_bytes < DEFAULT_BUDGET
+        found = f"with {'less than' if few else 'at least'} the {full} free that it may grow to"
+        advice = ""
+    return one.host, f"{one.cache}, {found}", advice, False
+
+
+def machine_findings(
+    found: Mapping[str, Environment], threads: Mapping[str, int]
+) -> Iterator[Finding]:
+    """Yield what is found of the machines of workers: cache, threads, memory, limits of Dask."""
+    yield from alike("node cache", dict.fromkeys(map(cache_state, found.values())))
+    hosts = {one.host: one for one in sorted(found.values(), key=lambda one: one.processors)}
+    taken: Counter[str] = Counter()  # threads of all workers of each machine
+    for worker, one in found.items():
+        taken[one.host] += threads.get(worker, 1)
+
+    def thread_state(host: str) -> State:
+        there = hosts[host].processors
+        words = f"{pluralize(taken[host], 'thread')} on {pluralize(there, 'processor')}"
+        advice = "Start fewer workers or threads there" if taken[host] > there else ""
+        return host, words, advice, False
+
+    yield from alike("threads", map(thread_state, hosts))
+    each, host = min((one.memory // max(1, taken[host]), host) for host, one in hosts.items())
+    advice = "" if each >= DEFAULT_TASK_BYTES else "Give --memory, or start fewer workers"
+    yield Finding("memory", f"at least {readable_bytes(each)} for each thread, on {host}", advice)
+    advice = "Start workers with DASK_CONFIG=cluster/dask.yaml: mapped banks count in them"
+    limited = ((worker, ", ".join(one.limits)) for worker, one in found.items() if one.limits)
+    yield from alike(
+        "settings", ((w, f"memory limits of Dask hold: {at}", advice, False) for w, at in limited)
+    )
 
 
 def clock_finding(seconds: Mapping[str, float]) -> Finding:
@@ -270,66 +293,6 @@ def clock_finding(seconds: Mapping[str, float]) -> Finding:
     words = f"that of {worker} is {most:.0f} s away from the one here"
     hinders = most > ABANDONED_AFTER_SECONDS / 2
     return Finding("clocks", words, "Let NTP set the clocks of all machines", hinders)
-
-
-def thread_findings(
-    found: Mapping[str, Environment], threads: Mapping[str, int]
-) -> Iterator[Finding]:
-    """Yield the threads of workers and the processors of their machines, alike ones together."""
-    taken, processors = _threads_of_machines(found, threads), dict[str, int]()
-    for one in found.values():
-        processors[one.host] = max(processors.get(one.host, 0), one.processors)
-    answers = ((host, (taken[host], processors[host])) for host in taken)
-    for (n_threads, there), machines in _alike(answers).items():
-        here = f"{pluralize(n_threads, 'thread')} on {pluralize(there, 'processor')}"
-        advice = "Start fewer workers or threads there" if n_threads > there else ""
-        yield Finding("threads", f"{here}: {_names(machines)}", advice)
-
-
-def memory_findings(
-    found: Mapping[str, Environment], threads: Mapping[str, int]
-) -> Iterator[Finding]:
-    """Yield the memory that the machine with least of it has for each thread."""
-    taken = _threads_of_machines(found, threads)
-    each = {one.host: one.memory // max(1, taken[one.host]) for one in found.values()}
-    host = min(each, key=lambda one: each[one])
-    advice = "" if each[host] >= DEFAULT_TASK_BYTES else "Give --memory, or start fewer workers"
-    words = f"at least {readable_bytes(each[host])} for each thread, on {host}"
-    yield Finding("memory", words, advice)
-
-
-def limit_findings(found: Mapping[str, Environment]) -> Iterator[Finding]:
-    """Yield the limits on memory by which Dask would stop workers that map banks."""
-    answers = ((worker, one.limits) for worker, one in found.items())
-    for limits, workers in _alike(answers).items():
-        if limits:
-            words = f"memory limits of Dask ({', '.join(limits)}) hold for {_names(workers)}"
-            advice = "Start workers with DASK_CONFIG=cluster/dask.yaml: mapped banks count in them"
-            yield Finding("settings", words, advice)
-
-
-def _threads_of_machines(
-    found: Mapping[str, Environment], threads: Mapping[str, int]
-) -> Counter[str]:
-    """Return the threads of all workers of each machine."""
-    taken: Counter[str] = Counter()
-    for worker, one in found.items():
-        taken[one.host] += threads.get(worker, 1)
-    return taken
-
-
-def _alike(answers: Iterable[tuple[str, Answer]]) -> dict[Answer, list[str]]:
-    """Return who gave each answer."""
-    found: dict[Answer, list[str]] = defaultdict(list)
-    for who, answer in answers:
-        found[answer].append(who)
-    return found
-
-
-def _names(processes: Sequence[str]) -> str:
-    """Return the names of a few processes or machines, workers by their addresses."""
-    names = [name if "://" not in name else f"worker {name}" for name in processes]
-    return truncate(names, SHOWN)
 
 
 POLL_SECONDS = 0.1
@@ -349,30 +312,21 @@ def examine_cluster(
         address = client.scheduler_info(n_workers=0)["address"]
         yield Finding(SCHEDULER, f"{address} answered in {time.monotonic() - start:.1f} s")
         expected = options.expected_threads()
-        n_workers = _wait(client, expected, wait_seconds)
-        yield _workers(client, n_workers, expected, wait_seconds)
-        if n_workers:
-            yield from _examine_workers(client, places)
-
-
-def _wait(client: Client, expected: int, seconds: float) -> int:
-    """Wait for so many workers, for one if the number is unknown; return how many there are."""
-    deadline = time.monotonic() + seconds
-    while (there := len(client.nthreads())) < max(1, expected) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-    return there
-
-
-def _workers(client: Client, n_workers: int, expected: int, seconds: float) -> Finding:
-    if not n_workers:
-        advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
-        return Finding("workers", f"none joined within {seconds:g} s", advice, hinders=True)
-    threads = pluralize(sum(client.nthreads().values()), "thread")
-    words, advice = f"{pluralize(n_workers, 'worker')} with {threads}", ""
-    if n_workers < expected:
-        words += f"; {expected - n_workers} more did not join within {seconds:g} s"
-        advice = "A sweep begins with the workers that are there"
-    return Finding("workers", words, advice)
+        deadline = time.monotonic() + wait_seconds
+        while (there := len(client.nthreads())) < max(1, expected) and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+        if not there:
+            advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
+            found = f"none joined within {wait_seconds:g} s"
+            yield Finding("workers", found, advice, hinders=True)
+            return
+        threads = pluralize(sum(client.nthreads().values()), "thread")
+        words, advice = f"{pluralize(there, 'worker')} with {threads}", ""
+        if there < expected:
+            words += f"; {expected - there} more did not join within {wait_seconds:g} s"
+            advice = "A sweep begins with the workers that are there"
+        yield Finding("workers", words, advice)
+        yield from _examine_workers(client, places)
 
 
 def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Finding]:
@@ -386,25 +340,15 @@ def _examine_workers(client: Client, places: Mapping[str, str]) -> Iterator[Find
         yield Finding(name, f"{error.where}: {error.found}", error.hint, hinders=True)
     for name, wrong in tried.wrong.items():
         yield from place_findings(name, places[name], wrong)
-    yield from failure_findings(tried.failed, len(tried.found))
+    failed = {w: f"cannot be examined ({type(e).__name__}: {e})" for w, e in tried.failed.items()}
+    advice, none = LEFT_OUT.capitalize(), not tried.found
+    yield from alike("workers", ((worker, words, advice, none) for worker, words in failed.items()))
     if not tried.found:
         return
-    yield from cache_findings(tried.found)
-    if seconds := _clock_seconds(client, sorted(tried.found)):
-        yield clock_finding(seconds)
-    threads = client.nthreads()
-    yield from thread_findings(tried.found, threads)
-    yield from memory_findings(tried.found, threads)
-    yield from limit_findings(tried.found)
-
-
-def _clock_seconds(client: Client, workers: list[str]) -> dict[str, float]:
-    """Return by how many seconds the clock of each worker differs from the one here, at least.
-
-    Workers that have gone meanwhile are not among them.
-    """
     before = time.time()
-    replies = client.run(time.time, workers=workers, on_error="return")
+    replies = client.run(time.time, workers=sorted(tried.found), on_error="return")
     after = time.time()
-    there = {worker: at for worker, at in replies.items() if isinstance(at, float)}
-    return {worker: max(before - at, at - after, 0.0) for worker, at in there.items()}
+    clocks = {worker: at for worker, at in replies.items() if isinstance(at, float)}
+    if clocks:  # of workers that are still there, by how many seconds they differ at least
+        yield clock_finding({w: max(before - at, at - after, 0.0) for w, at in clocks.items()})
+    yield from machine_findings(tried.found, client.nthreads())

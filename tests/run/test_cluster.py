@@ -43,15 +43,12 @@ from mkldist.run.cluster import (
 )
 from mkldist.run.doctor import (
     Finding,
-    cache_findings,
+    alike,
     clock_finding,
     examine,
     examine_cluster,
-    failure_findings,
-    limit_findings,
-    memory_findings,
+    machine_findings,
     place_findings,
-    thread_findings,
     version_findings,
 )
 from mkldist.run.probe import NO_LOCK, NOT_SEEN, Difference, Environment
@@ -690,7 +687,7 @@ def test_equal_versions_are_one_finding_and_each_difference_is_a_fault():
     assert [one.hinders for one in found] == [False, True]
     assert found[0].words == (
         "worker tcp://a:0, worker tcp://a:1, worker tcp://a:2, … 2 more: "
-        "version 1 of numpy; version 2 here; sweeps leave them out"
+        "version 1 of numpy; version 2 here; sweeps leave such workers out"
     )
     assert all(one.hinders for one in version_findings(older, 0))
     assert found[1].words == "scheduler: no installation of mkldist; version 2 here"
@@ -701,9 +698,8 @@ def test_a_folder_that_a_worker_does_not_share_is_no_fault_but_a_store_that_none
     good, other = place_findings("banks", "/b", wrong)
     assert good.words == "/b, read and written by 1 worker"
     assert (good.hinders, other.hinders) == (False, False)
-    assert other.words == (
-        f"/b, worker tcp://b:1: {NOT_SEEN}; each machine builds banks for itself instead"
-    )
+    instead = "each machine builds banks for itself instead"
+    assert other.words == f"worker tcp://b:1: /b: {NOT_SEEN}; {instead}"
     [records] = place_findings("results", "/r", {"tcp://a:1": NOT_SEEN})
     assert records.words.endswith("workers fetch the data through the scheduler instead")
     assert [one.hinders for one in place_findings("banks", "s3://b", wrong)] == [False, False]
@@ -714,19 +710,30 @@ def test_a_folder_that_a_worker_does_not_share_is_no_fault_but_a_store_that_none
     assert "one machine alone" in unlocked.advice
 
 
+LIMITED = {**TWO, "tcp://b:1": replace(ONE, host="b", limits=("pause", "terminate"))}
+
+
 @pytest.mark.parametrize(
-    ("changes", "said", "advised"),
+    ("found", "threads", "name", "words", "advised"),
     [
-        ({}, "/scratch on a, b, 100.00 GiB free", False),
-        ({"cache_bytes": 5 * GIB}, "less than the 32.00 GiB", False),
-        ({"cache_bytes": -1}, "cannot be written", True),
-        ({"cache_is_remote": True}, "file system of other machines", True),
+        (THREE, {}, "node cache", ["a, b: /scratch, with at least the 32.00 GiB free"], False),
+        ({"w": replace(ONE, cache_bytes=5 * GIB)}, {}, "node cache", ["with less than"], False),
+        ({"w": replace(ONE, cache_bytes=-1)}, {}, "node cache", ["cannot be written"], True),
+        ({"w": replace(ONE, cache_is_remote=True)}, {}, "node cache", ["other machines"], True),
+        (TWO, {"tcp://a:1": 3, "tcp://a:2": 3}, "threads", ["a: 6 threads on 4 proc"], True),
+        (THREE, {}, "threads", ["a: 2 threads on 4 processors", "b: 1 thread on 4"], False),
+        (THREE, {}, "memory", ["at least 4.00 GiB for each thread, on a"], False),
+        (TWO, {"tcp://a:1": 4, "tcp://a:2": 4}, "memory", ["at least 1.00 GiB"], True),
+        (TWO, {}, "settings", [], False),
+        (LIMITED, {}, "settings", ["worker tcp://b:1: memory limits of Dask hold: pause"], True),
     ],
 )
-def test_node_caches_of_machines_are_told_together(changes, said, advised):
-    [one] = cache_findings({name: replace(at, **changes) for name, at in THREE.items()})
-    assert said in one.words
-    assert bool(one.advice) == advised
+def test_machines_that_are_alike_are_told_together(found, threads, name, words, advised):
+    named = [one for one in machine_findings(found, threads) if one.name == name]
+    assert len(named) == len(words)
+    assert all(part in one.words for one, part in zip(named, words, strict=True))
+    assert any(one.advice for one in named) == advised
+    assert not any(one.hinders for one in named)
 
 
 @pytest.mark.parametrize(
@@ -743,36 +750,9 @@ def test_clocks_may_differ_by_a_minute(seconds, said, advised, hinders):
     assert (bool(one.advice), one.hinders) == (advised, hinders)
 
 
-def test_threads_of_all_workers_of_a_machine_share_its_processors():
-    threads = {"tcp://a:1": 3, "tcp://a:2": 3, "tcp://b:1": 1}
-    first, second = thread_findings(THREE, threads)
-    assert first.words == "6 threads on 4 processors: a"
-    assert first.advice
-    assert second.words == "1 thread on 4 processors: b"
-    assert not second.advice
-
-
-def test_memory_is_divided_among_the_threads_of_a_machine():
-    [enough] = memory_findings(THREE, {"tcp://a:1": 1, "tcp://a:2": 1, "tcp://b:1": 1})
-    assert enough.words == "at least 4.00 GiB for each thread, on a"
-    [few] = memory_findings(THREE, {"tcp://a:1": 4, "tcp://a:2": 4, "tcp://b:1": 1})
-    assert few.words == "at least 1.00 GiB for each thread, on a"
-    assert (bool(enough.advice), bool(few.advice)) == (False, True)
-
-
-def test_limits_of_dask_are_told_where_they_hold():
-    assert not list(limit_findings(TWO))
-    [one] = limit_findings({**TWO, "tcp://b:1": replace(ONE, limits=("pause", "terminate"))})
-    assert one.words == "memory limits of Dask (pause, terminate) hold for worker tcp://b:1"
-    assert not one.hinders
-
-
-def test_workers_that_answer_with_an_error_are_told_with_it():
-    failed = {"tcp://a:1": OSError("too long"), "tcp://a:2": OSError("too long")}
-    [one] = failure_findings(failed, 0)
-    assert one.words == (
-        "worker tcp://a:1, worker tcp://a:2 cannot be examined (OSError: too long)"
+def test_few_processes_are_named_and_alike_states_are_one_finding():
+    states = [(f"tcp://a:{i}", "cannot be examined", "", True) for i in (1, 2)]
+    [one] = alike("workers", states)
+    assert one == Finding(
+        "workers", "worker tcp://a:1, worker tcp://a:2: cannot be examined", "", True
     )
-    assert one.hinders
-    [one] = failure_findings(failed, 1)
-    assert not one.hinders
