@@ -89,11 +89,24 @@ def test_a_run_that_kills_its_worker_fails_alone(tmp_path):
     assert "worker process died" in failed.error
 
 
+ISOLATED = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
+
+
+def assert_resumed(text: str, output: Path) -> str:
+    """Do the rest of a sweep of eight runs, and none of those recorded again; return its output."""
+    before = record_times(output)
+    code, said = run_process(text, output)
+    assert code == 0, said
+    after = record_times(output)
+    assert len(after) == len(GRID)
+    assert {name: after[name] for name in before} == before
+    return said
+
+
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path):
     output = tmp_path / "small"
-    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
-    with start_process(text, output, "--workers", "1") as process:
+    with start_process(ISOLATED, output, "--workers", "1") as process:
         try:
             wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
             [worker] = workers_of(process)
@@ -103,69 +116,49 @@ def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path)
         finally:
             end(process)
     assert process.returncode == 0, said
-    assert {run.state for run in records(output).values()} == {RunState.COMPLETE}
     after = record_times(output)
-    assert len(after) == len(GRID)
     assert {name: after[name] for name in before} == before
-    assert len({r.provenance["pid"] for r in records(output).values()}) == 2
-
-
-@pytest.mark.slow
-def test_a_coordinator_killed_in_the_middle_resumes_and_repeats_nothing(tmp_path):
-    output = tmp_path / "small"
-    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
-    with start_process(text, output, "--workers", "1") as process:
-        try:
-            wait_until(lambda: len(record_times(output)) >= 3, "three runs are recorded", process)
-            workers = workers_of(process)
-            assert workers
-            process.kill()
-            process.wait()
-            psutil.wait_procs(workers, timeout=10)
-            assert not any(worker.is_running() for worker in workers), "orphaned workers"
-        finally:
-            end(process)
-    before = record_times(output)
-    assert 3 <= len(before) < len(GRID)
-    code, said = run_process(text, output)
-    assert code == 0, said
-    after = record_times(output)
-    assert len(after) == len(GRID)
-    assert {name: after[name] for name in before} == before
-    assert f"{len(before)} are recorded already" in said
+    found = records(output).values()
+    assert [run.state for run in found] == [RunState.COMPLETE] * len(GRID)
+    assert len({run.provenance["pid"] for run in found}) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sign", "send"),
-    [(signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill), (signal.SIGHUP, os.killpg)],
+    [
+        (signal.SIGINT, os.killpg),
+        (signal.SIGTERM, os.kill),
+        (signal.SIGHUP, os.killpg),
+        (signal.SIGKILL, os.kill),
+    ],
 )
-def test_interrupting_keeps_what_is_recorded_and_says_how_to_resume(tmp_path, sign, send):
+def test_a_sweep_that_is_ended_leaves_no_process_and_resumes_and_repeats_nothing(
+    tmp_path, sign, send
+):
     output = tmp_path / "small"
-    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
-    with start_process(text, output, "--workers", "1") as process:
+    with start_process(ISOLATED, output, "--workers", "1") as process:
         try:
             wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
             started = psutil.Process(process.pid).children(recursive=True)
             assert {*workers_of(process)} < {*started}
             send(process.pid, sign)
+            process.wait(30)
+            psutil.wait_procs(started, timeout=10)
+            assert not any(one.is_running() for one in started), "orphaned workers"
             said, _ = process.communicate(timeout=30)
         finally:
             end(process)
-    assert process.returncode == EXIT_INTERRUPTED, said
-    psutil.wait_procs(started, timeout=10)
-    assert not any(one.is_running() for one in started)
-    before = record_times(output)
-    last = f"mkldist: interrupted: {len(before)} of 8 runs are recorded; resume with: mkldist sweep"
-    assert said.splitlines()[-1].startswith(last)
-    assert not re.search(r"Traceback|semaphore|Error|Warning", said)
+    n_done = len(record_times(output))
+    assert 2 <= n_done < len(GRID)
+    if sign != signal.SIGKILL:
+        assert process.returncode == EXIT_INTERRUPTED, said
+        last = f"mkldist: interrupted: {n_done} of 8 runs are recorded; resume with: mkldist sweep"
+        assert said.splitlines()[-1].startswith(last)
+        assert not re.search(r"Traceback|semaphore|Error|Warning", said)
     with open_results(output) as tree:
-        assert int((tree["two_moons/slow"].state == "complete").sum()) == len(before)
-    code, said = run_process(text, output)
-    assert code == 0, said
-    after = record_times(output)
-    assert len(after) == len(GRID)
-    assert {name: after[name] for name in before} == before
+        assert int((tree["two_moons/slow"].state == "complete").sum()) == n_done
+    assert f"{n_done} are recorded already" in assert_resumed(ISOLATED, output)
 
 
 @pytest.mark.slow
@@ -213,13 +206,8 @@ def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
         assert code == EXIT_INTERRUPTED
         assert "resume with: mkldist sweep" in said
         assert "Traceback" not in said
-    before = record_times(output)
-    assert 2 <= len(before) < 8
-    code, said = run_process(text, output)
-    assert code == 0, said
-    after = record_times(output)
-    assert len(after) == 8
-    assert {name: after[name] for name in before} == before
+    assert 2 <= len(record_times(output)) < 8
+    assert_resumed(text, output)
 
 
 @pytest.mark.slow
@@ -257,11 +245,10 @@ def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
 @pytest.mark.slow
 def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
     output = tmp_path / "small"
-    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
-    with start_process(text, output, "--workers", "1") as first:
+    with start_process(ISOLATED, output, "--workers", "1") as first:
         try:
             wait_until((output / "sweep.json").exists, "the folder is claimed", first)
-            code, said = run_process(text, output)
+            code, said = run_process(ISOLATED, output)
             assert code == EXIT_BAD_INPUT, said
             assert f"another mkldist process (pid {first.pid}" in said
             assert first.poll() is None
@@ -325,10 +312,9 @@ def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
 @pytest.mark.slow
 def test_a_lost_scheduler_ends_the_sweep_with_a_message_and_keeps_the_records(tmp_path):
     output = tmp_path / "small"
-    text = sweep_text({"slow": GRID}, execution="isolated", repeats=1)
     with (
         own_scheduler(tmp_path) as (scheduler, address),
-        start_process(text, output, "--scheduler", address) as process,
+        start_process(ISOLATED, output, "--scheduler", address) as process,
     ):
         try:
             wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
@@ -339,12 +325,7 @@ def test_a_lost_scheduler_ends_the_sweep_with_a_message_and_keeps_the_records(tm
     assert process.returncode == EXIT_INTERNAL, said
     assert "a lost connection" in said
     assert "Traceback" not in said
-    before = record_times(output)
-    code, said = run_process(text, output)
-    assert code == 0, said
-    after = record_times(output)
-    assert len(after) == len(GRID)
-    assert {name: after[name] for name in before} == before
+    assert_resumed(ISOLATED, output)
 
 
 @contextlib.contextmanager
