@@ -33,7 +33,7 @@ from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import WIDTHS as FEW_WIDTHS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
-from tests.run.sweeps import records, run_here
+from tests.run.sweeps import plan_of, records, run_here
 from tests.variants import quick
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
@@ -151,34 +151,6 @@ def test_unlabelled_points_of_many_classes(tmp_path):
         assert record.of_classes["unlabelled_class_error"] == pytest.approx(
             1 - np.diagonal(confusion) / confusion.sum(axis=1)
         )
-
-
-def test_what_one_class_raises_names_it(tmp_path, monkeypatch):
-    method = METHODS["uniform"]
-
-    def refusing(problem, params):
-        if (problem.y > 0).sum() > 20:
-            raise ArithmeticError("no such machine")
-        return (yield from method.solve(problem, params))
-
-    monkeypatch.setitem(METHODS, "uniform", type(method)(**vars(method) | {"solve": refusing}))
-    source = f'file = "{tmp_path / "data.npz"}"'
-    y = np.repeat(["a", "b", "c"], [10, 50, 10])
-    np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).normal(size=(70, 2)), y=y)
-    with pytest.raises(AssertionError, match="class 'b': ArithmeticError: no such machine"):
-        do(iris(UNIFORM, source=source, splits=""), tmp_path)
-
-
-def ids(done):
-    return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
-
-
-@pytest.mark.slow
-def test_shared_weights_are_part_of_what_a_run_is(tmp_path):
-    own = ids(do(iris(LEVEL), tmp_path))
-    shared = ids(do(iris(LEVEL + 'kernel_weights = "shared"\n'), tmp_path))
-    assert own.keys() == shared.keys()
-    assert not set(own.values()) & set(shared.values())
 
 
 def test_sharing_weights_takes_more_than_two_classes(tmp_path):
@@ -533,26 +505,6 @@ def test_held_out_points_are_unlabelled_to_semi_supervised_methods(tmp_path):
         assert record.scores["validation_error"] == pytest.approx(np.concatenate(wrong).mean())
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
-def test_labels_of_test_and_unlabelled_points_select_nothing(tmp_path):
-    draw = np.random.default_rng(5)
-    x, y = draw.normal(size=(50, 3)), np.where(np.arange(50) % 2, 1.0, -1.0)
-    rows = {"idx_labs": np.arange(12), "idx_unls": np.arange(12, 40), "idx_test": np.arange(40, 50)}
-    found = []
-    for name, labels in (("one", y), ("other", np.where(np.arange(50) < 12, y, -y))):
-        (tmp_path / name).mkdir()
-        source = save_npz(tmp_path / name / "data.npz", x=x, y=labels, **rows)
-        toml = folded(TWO_C + LAPSVM, source=source, splits='kind = "predefined"',
-                      graph="[graph]\nneighbours = 5")  # fmt: skip
-        found.append(do(toml, tmp_path / name).records)
-    assert len(found[0]) == 4
-    for place, record in found[0].items():
-        turned = found[1][place].scores
-        assert turned["validation_error"] == record.scores["validation_error"]
-        assert turned["unlabelled_error"] == pytest.approx(1 - record.scores["unlabelled_error"])
-
-
 @pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.slow
 def test_folds_share_the_passes_of_their_bank(tmp_path):
@@ -571,16 +523,19 @@ def test_folds_share_the_passes_of_their_bank(tmp_path):
     assert one.scores == other.scores
 
 
-@pytest.mark.usefixtures("nothing_kept")
-def test_selection_is_part_of_what_a_run_is(tmp_path):
-    def ids(toml):
-        return [run.id for run in do(toml, tmp_path).plan.runs]
-
-    without = ids(folded(TWO_C, selection=""))
-    within = ids(folded(TWO_C))
-    assert not set(without) & set(within)
-    assert within == ids(folded(TWO_C))
-    assert not set(within) & set(ids(folded(TWO_C, selection="[selection]\nfolds = 4")))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (iris(LEVEL), iris(LEVEL + 'kernel_weights = "shared"\n')),
+        (folded(TWO_C, selection=""), folded(TWO_C)),
+        (folded(TWO_C), folded(TWO_C, selection="[selection]\nfolds = 4")),
+    ],
+)
+def test_sharing_weights_and_selection_are_part_of_what_a_run_is(one, other):
+    first, again, changed = ({run.id for run in plan_of(toml).runs} for toml in (one, one, other))
+    assert first == again
+    assert len(first) == len(changed)
+    assert not first & changed
 
 
 @pytest.mark.usefixtures("nothing_kept")
@@ -599,17 +554,29 @@ def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
 
 
 @pytest.mark.usefixtures("nothing_kept")
-def test_what_an_inner_fold_raises_names_it(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("y", "splits", "selection", "refuses", "said"),
+    [
+        (["a", "b", "c"], "", "", lambda problem: (problem.y > 0).sum() > 20, "class 'b'"),
+        ([0, 1, 0], "train_fraction = 0.65", SELECTION, lambda problem: problem.n_points < 45,
+         r"inner fold 0 \(from 0\)"),
+    ],
+)  # fmt: skip
+def test_what_a_class_or_an_inner_fold_raises_names_it(
+    tmp_path, monkeypatch, y, splits, selection, refuses, said
+):
     method = METHODS["uniform"]
 
     def refusing(problem, params):
-        if problem.n_points < 45:
-            raise ArithmeticError("too few points")
+        if refuses(problem):
+            raise ArithmeticError("no such machine")
         return (yield from method.solve(problem, params))
 
     monkeypatch.setitem(METHODS, "uniform", type(method)(**vars(method) | {"solve": refusing}))
-    with pytest.raises(AssertionError, match=r"inner fold 0 \(from 0\): ArithmeticError: too few"):
-        do(folded(TWO_C, splits="train_fraction = 0.65"), tmp_path)
+    x = np.random.default_rng(0).normal(size=(70, 2))
+    source = save_npz(tmp_path / "data.npz", x=x, y=np.repeat(y, [10, 50, 10]))
+    with pytest.raises(AssertionError, match=f"{said}: ArithmeticError: no such machine"):
+        do(folded(TWO_C, selection, source=source, splits=splits), tmp_path)
 
 
 @pytest.mark.usefixtures("nothing_kept")

@@ -342,26 +342,20 @@ def by_number(trial: int, rung: int) -> float:
     return float(trial)
 
 
-def test_a_random_study_has_one_round():
-    one = study(kind="random", trials=7)
-    assert one.advance(by_number)
-    assert (len(one.trials), one.rungs) == (7, [list(range(7))])
-    assert not one.advance(by_number)
-
-
-def test_an_adaptive_study_has_batches():
-    one = study(kind="adaptive", trials=7, batch=3)
-    sizes = []
+@pytest.mark.parametrize(
+    ("keys", "space", "sizes"),
+    [
+        ({"kind": "random", "trials": 7}, SPACE, [7]),
+        ({"kind": "adaptive", "trials": 7, "batch": 3}, SPACE, [3, 6, 7]),
+        ({"kind": "adaptive", "trials": 20, "batch": 4}, FEW, [4, 5]),  # all settings are tried
+    ],
+)
+def test_a_study_has_as_many_rounds_as_batches(keys, space, sizes):
+    one, found = study(space, **keys), []
     while one.advance(by_number):
-        sizes.append(len(one.trials))
-    assert sizes == [3, 6, 7]
-
-
-def test_a_study_ends_when_all_settings_are_tried():
-    one = study(FEW, kind="adaptive", trials=20, batch=4)
-    while one.advance(by_number):
-        pass
-    assert sorted(values["k"] for values in one.trials) == [1, 2, 3, 4, 5]
+        found.append(len(one.trials))
+    assert (found, one.rungs) == (sizes, [list(range(sizes[-1]))])
+    assert len({setting_key(values) for values in one.trials}) == sizes[-1]
 
 
 def test_halving_keeps_the_best_of_each_rung():

@@ -103,6 +103,7 @@ TEXT = 'name = "Äpfel"\nseed = 3\n'
 def test_every_flipped_bit_and_every_cut_is_found():
     whole = with_checksum_header(TEXT)
     assert fits_checksum_header(whole) is True
+    assert fits_checksum_header(TEXT.encode()) is None  # a file of the user
     flipped = [bytearray(whole) for _ in range(8 * len(whole))]
     for place, content in enumerate(flipped):
         content[place // 8] ^= 1 << place % 8
@@ -110,10 +111,6 @@ def test_every_flipped_bit_and_every_cut_is_found():
     assert {fits_checksum_header(bytes(content)) for content in flipped[:8]} == {None}
     assert not any(fits_checksum_header(bytes(content)) for content in flipped[8:])
     assert not any(fits_checksum_header(whole[:end]) for end in range(len(whole)))
-
-
-def test_a_file_of_the_user_has_no_checksum():
-    assert fits_checksum_header(TEXT.encode()) is None
 
 
 def test_verify_tells_of_words_that_were_changed(tmp_path):
@@ -211,6 +208,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 @pytest.mark.parametrize("given", ["results/mine", "results/mine/", "mine", "mine.toml"])
 def test_results_are_found_by_folder_name_and_file(folder, given):
     assert results_of(Path(given)) == Path("results/mine")
+    if given != "mine" and not given.endswith(".toml"):
+        assert sweep_file_of(Path(given)) == folder / "mine.toml"
 
 
 @pytest.mark.parametrize("given", ["results/mine", "mine"])
@@ -231,32 +230,23 @@ def test_a_file_names_the_folder_that_it_writes_to(folder):
         results_of(Path("other.toml"))
     Path("elsewhere").mkdir()
     assert results_of(Path("other.toml")) == Path("elsewhere")
-    with pytest.raises(StoreError, match="Run the sweep first: mkldist sweep quickstart"):
-        results_of(Path("quickstart"))
-
-
-def test_folders_without_results_are_left_to_the_command(folder):
-    (folder / "empty").mkdir()
+    (folder / "empty").mkdir()  # left to the command
     assert results_of(folder / "empty") == folder / "empty"
 
 
-@pytest.mark.parametrize("given", [".", "results"])
-def test_a_folder_of_results_of_sweeps_lists_them(folder, given):
-    said = "found a folder with the results of 1 sweep; .* Name it: results/mine"
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (".", "found a folder with the results of 1 sweep; .* Name it: results/mine"),
+        ("results", "found a folder with the results of 1 sweep; .* Name it: results/mine"),
+        ("mines", "Did you mean 'mine'"),
+        ("tumours", "The results here: mine"),
+        ("quickstart", "Run the sweep first: mkldist sweep quickstart"),
+    ],
+)
+def test_what_means_no_results_is_told_with_those_that_there_are(folder, given, said):
     with pytest.raises(StoreError, match=said):
         results_of(Path(given))
-
-
-def test_a_name_of_nothing_meets_the_nearest_results(folder):
-    with pytest.raises(StoreError, match="Did you mean 'mine'"):
-        results_of(Path("mines"))
-    with pytest.raises(StoreError, match="The results here: mine"):
-        results_of(Path("tumours"))
-
-
-@pytest.mark.parametrize("given", ["results/mine", "results/mine/"])
-def test_the_file_of_results_is_the_one_that_they_were_made_from(folder, given):
-    assert sweep_file_of(Path(given)) == folder / "mine.toml"
 
 
 def test_a_file_here_precedes_results_of_its_name(folder):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tomllib
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -25,10 +24,8 @@ from mkldist.results.schema import RunState
 from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.sweep import run_sweep
 from mkldist.run.sweep_loop import SweepLoop
 from mkldist.run.tasks import STATES
-from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import (
     end,
     plan_of,
@@ -177,15 +174,14 @@ def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
 
 
 @pytest.mark.slow
-def test_a_rung_starts_from_the_solutions_of_the_last(tmp_path, scheduler, monkeypatch):
+def test_a_rung_starts_from_the_solutions_of_the_last(tmp_path, monkeypatch):
     # In this process, whose states a test can take away.
-    monkeypatch.setattr("mkldist.run.sweep.is_small", lambda *_: True)
     found = {}
     for start in ("warm", "cold"):
         if start == "cold":
             monkeypatch.setattr(STATES, "take", lambda name: None)
         output = tmp_path / start
-        run_in_a_thread(text(HALVING, top="tol = 1e-4"), output)
+        in_this_process(text(HALVING, top="tol = 1e-4"), output)
         found[start] = {r.id: r for r in records(output).values()}
     warm, cold = found["warm"], found["cold"]
     assert warm.keys() >= {i for i, r in cold.items() if r.params["tol"] == 0.3}
@@ -200,16 +196,6 @@ def test_a_rung_starts_from_the_solutions_of_the_last(tmp_path, scheduler, monke
 
     assert passes(warm, 0.3) == passes(cold, 0.3)
     assert passes(warm, 1e-4) < 0.5 * passes(cold, 1e-4)
-
-
-def run_in_a_thread(toml: str, output: Path) -> None:
-    import tomllib
-
-    from mkldist.run.sweep import run_sweep
-    from mkldist.spec.model import SweepSpec
-
-    spec = SweepSpec.model_validate(tomllib.loads(toml))
-    run_sweep(spec, origin=output.parent / "sweep.toml", output=output)
 
 
 def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:
@@ -439,12 +425,8 @@ STUDY = PLAIN.replace(*BANKS).replace(*SPLITS)
 
 
 def in_this_process(text: str, output: Path):
-    return run_sweep(
-        SweepSpec.model_validate(tomllib.loads(text)),
-        origin=output.parent / "sweep.toml",
-        output=output,
-        connect_options=ConnectOptions(in_this_process=True),
-    )
+    options = ConnectOptions(in_this_process=True)
+    return run_here(text, output, None, connect_options=options)
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,9 @@ def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
     ):
         folder.mkdir()
         source = save_npz(folder / "data.npz", x=x, y=labels, **rows)
-        toml = text(source=source, splits='kind = "predefined"') + '[[methods]]\nname = "svm"\n'
+        graph = "[graph]\nneighbours = 5\n[selection]\nfolds = 3"
+        toml = text(source=source, splits='kind = "predefined"', graph=graph)
+        toml += '[[methods]]\nname = "svm"\n'
         records.append(do(toml, folder).records)
     one, other = records
     assert len(one) == 8
@@ -155,6 +157,7 @@ def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
         np.testing.assert_array_equal(record.decision_values, turned.decision_values)
         np.testing.assert_array_equal(record.coefficients, turned.coefficients)
         assert turned.objective == record.objective
+        assert turned.scores["validation_error"] == record.scores["validation_error"]
         for score in ("test_error", "unlabelled_error"):
             assert turned.scores[score] == pytest.approx(1 - record.scores[score])
 

@@ -8,7 +8,6 @@ import math
 import sys
 import time
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -657,14 +656,17 @@ def rates(*done: int, doing: str = "solving") -> list[float | None]:
     ]
 
 
-def test_a_remaining_time_needs_some_seconds_and_runs():
-    assert rates(*range(7)) == [None] * 5 + [1.0, 1.0]
-    assert rates(*[0, 0, 0, 0, 0, 0, 0, 4]) == [None] * 8
-
-
-def test_a_remaining_time_needs_a_steady_rate():
-    assert rates(*[0, 20, 20, 20, 20, 20, 20, 20]) == [None] * 8  # a burst, then nothing
-    assert rates(*[0, 0, 0, 0, 0, 0, 0, 20]) == [None] * 8  # nothing, then a burst
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        (range(7), [None] * 5 + [1.0, 1.0]),
+        ([0] * 7 + [4], [None] * 8),  # too few runs
+        ([0] + [20] * 7, [None] * 8),  # a burst, then nothing
+        ([0] * 7 + [20], [None] * 8),  # nothing, then a burst
+    ],
+)
+def test_a_remaining_time_needs_some_seconds_and_runs_at_a_steady_rate(done, expected):
+    assert rates(*done) == expected
 
 
 def test_time_before_the_first_run_is_solved_is_no_part_of_the_rate():
@@ -677,23 +679,33 @@ def test_time_before_the_first_run_is_solved_is_no_part_of_the_rate():
     assert found == [None] * 5 + [2.0] * 4
 
 
-def test_banks_are_shown_while_they_are_built():
-    text = describe(Counts(runs=5, bytes=4 * 2**20, bytes_done=2**20, banks=4, built={"a"}))
-    assert text == "1 of 4 banks built, 0 of 5 runs"
-    assert "banks" not in describe(Counts(runs=5, bytes=10, banks=1, built={"a"}))
-    assert "banks" not in describe(Counts(runs=5, banks=1))
+BUILT = {"bytes": 4 * 2**20, "bytes_done": 2**20, "built": {"a"}}
+TENTH = {"runs": 100, "runs_done": 10}
 
 
-@pytest.mark.parametrize(("ended", "least"), [(0, True), (4, True), (5, False), (10, False)])
-def test_a_remaining_time_is_a_least_one_while_quick_runs_have_set_the_rate(ended, least):
-    said = describe(Counts(runs=100, runs_done=10, runs_of_ended_batches=ended), 2.0)
-    assert ("at least 00:45 left" in said) == least
+@pytest.mark.parametrize(
+    ("counts", "rate", "said"),
+    [
+        ({"runs": 5, "banks": 4, **BUILT}, None, "1 of 4 banks built, 0 of 5 runs"),
+        ({"runs": 5, "banks": 1, **BUILT}, None, "0 of 5 runs"),
+        ({"runs": 5, "banks": 1}, None, "0 of 5 runs"),
+        # A least time while quick runs of batches at work have set the rate.
+        (TENTH, 2.0, "10 of 100 runs, 2.0 a second, at least 00:45 left"),
+        ({**TENTH, "runs_of_ended_batches": 4}, 2.0,
+         "10 of 100 runs, 2.0 a second, at least 00:45 left"),
+        ({**TENTH, "runs_of_ended_batches": 5}, 2.0, "10 of 100 runs, 2.0 a second, 00:45 left"),
+        ({"runs": 10, "runs_done": 5, "runs_of_ended_batches": 5}, 0.5,
+         "5 of 10 runs, 30.0 a minute, 00:10 left"),
+        ({"runs": 10, "runs_done": 10}, 0.5, "10 of 10 runs"),
+        ({"runs": 9, "runs_done": 4, "runs_failed": 1, "may_be_fewer": True}, None,
+         "4 of at most 9 runs, 1 failed"),
+    ],
+)  # fmt: skip
+def test_counts_are_told_in_words(counts, rate, said):
+    assert describe(Counts(**counts), rate) == said
 
 
-def test_slow_runs_are_counted_by_the_minute():
-    half = Counts(runs=10, runs_done=5, runs_of_ended_batches=5)
-    assert describe(half, 0.5) == "5 of 10 runs, 30.0 a minute, 00:10 left"
-    assert describe(Counts(runs=10, runs_done=10), 0.5) == "10 of 10 runs"
+def test_hours_are_told_where_there_are_any():
     assert duration(7322) == "2:02:02"
 
 
@@ -750,7 +762,6 @@ def test_a_later_round_goes_on_counting():
     second = first.of_next_round(2)
     assert (second.runs, second.runs_done, second.runs_failed) == (9, 4, 1)
     assert (second.banks, second.built, second.bytes, second.bytes_done) == (2, set(), 0, 0)
-    assert describe(replace(second, may_be_fewer=True)) == "4 of at most 9 runs, 1 failed"
 
 
 def test_a_terminal_that_is_closed_does_not_hide_what_ended_the_work():

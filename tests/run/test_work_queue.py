@@ -58,6 +58,14 @@ class Bench:
             assert run.id not in self.recorded
             self.recorded.add(run.id)
 
+    def do(self, item: BatchItem):
+        self.record(item)
+        self.work_queue.batch_done(item)
+
+    def finish(self):
+        for item in iter(self.work_queue.next, None):
+            self.do(item)
+
     def abandon(self, abandoned):
         for one in abandoned:
             assert one.run.id not in self.recorded
@@ -90,9 +98,7 @@ def test_batches_are_unfinished_until_they_end_however_they_are_divided():
     assert bench.work_queue.unfinished_batches == 4
     bench.work_queue.batch_failed(batch, "worker died")
     assert bench.work_queue.unfinished_batches == 3 + len(batch.runs)
-    while (item := bench.work_queue.next()) is not None:
-        bench.record(item)
-        bench.work_queue.batch_done(item)
+    bench.finish()
     assert bench.work_queue.unfinished_batches == 0
 
 
@@ -102,8 +108,7 @@ def test_the_batches_of_a_sharded_bank_stay_whole_and_have_all_workers_for_thems
         item = bench.work_queue.next()
         assert (item.bank, len(item.runs)) == ("b0", 4)
         assert bench.work_queue.next() is None
-        bench.record(item)
-        bench.work_queue.batch_done(item)
+        bench.do(item)
     assert {bench.work_queue.next().bank for _ in range(2)} == {"b1"}
 
 
@@ -119,8 +124,7 @@ def test_a_batch_that_killed_its_worker_is_taken_apart_and_only_the_culprit_aban
             attempts.append(item.attempt)
             bench.abandon(bench.work_queue.batch_failed(item, "worker died"))
         else:
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
     assert attempts == list(range(2, MAX_ATTEMPTS + 1))
     assert bench.recorded == bench.runs
     assert bench.work_queue.finished_banks() == ["b0"]
@@ -132,8 +136,7 @@ def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
     abandoned = []
     while (item := bench.work_queue.next()) is not None:
         if isinstance(item, BatchItem):
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
         elif item.bank == "b0":
             abandoned += bench.work_queue.build_failed(item, "overflow")
         else:
@@ -168,8 +171,7 @@ def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
     bench.abandon(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
     assert bench.recorded == {f"b0-{i}" for i in range(4)}
     assert bench.work_queue.abandoned_banks == {"b0": "not finite"}
-    bench.record(batch := bench.work_queue.next())
-    bench.work_queue.batch_done(batch)
+    bench.do(bench.work_queue.next())
     assert bench.recorded == bench.runs
     assert bench.work_queue.finished_banks() == ["b0", "b1"]
 
@@ -193,9 +195,7 @@ def test_a_damaged_bank_is_built_again_before_its_batches_go_on():
     assert rebuild == BuildItem("b0", (1,))
     assert bench.work_queue.next() is None
     bench.build(rebuild)
-    while (item := bench.work_queue.next()) is not None:
-        bench.record(item)
-        bench.work_queue.batch_done(item)
+    bench.finish()
     assert bench.recorded == bench.runs
 
 
@@ -223,11 +223,8 @@ def test_batches_that_met_the_same_damage_count_as_one_repair():
         while isinstance(item := bench.work_queue.next(), BuildItem):
             bench.build(item)
         if item is not None:
-            bench.record(item)
-            bench.work_queue.batch_done(item)
-    while (item := bench.work_queue.next()) is not None:
-        bench.record(item)
-        bench.work_queue.batch_done(item)
+            bench.do(item)
+    bench.finish()
     assert bench.recorded == bench.runs
 
 
@@ -244,8 +241,7 @@ def test_batches_that_met_different_damage_at_once_count_as_one_repair():
             bench.build(item)
         else:
             assert len(bench.complete) == 5
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
     assert sorted(rebuilt) == list(range(5))
     assert bench.recorded == bench.runs
 
@@ -253,12 +249,9 @@ def test_batches_that_met_different_damage_at_once_count_as_one_repair():
 def test_batches_are_divided_among_the_threads_that_are_there():
     def sizes(n_threads):
         bench = Bench(n_runs=3, n_batches=12, n_blocks=0, n_threads=n_threads)
-        items = []
-        while (item := bench.work_queue.next()) is not None:
-            items.append(item)
+        items = [*iter(bench.work_queue.next, None)]
         for item in items:
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
         assert bench.recorded == bench.runs
         assert bench.work_queue.finished_banks() == ["b0"]
         return [len({run.split for run in item.runs}) for item in items]
@@ -271,13 +264,10 @@ def test_batches_are_divided_among_the_threads_that_are_there():
 def test_the_last_batches_are_divided_among_idle_threads():
     def sizes(n_threads, **changes):
         bench = Bench(n_runs=5, n_blocks=0, n_threads=n_threads, backend="mmap", **changes)
-        items = []
-        while (item := bench.work_queue.next()) is not None:
-            items.append(item)
+        items = [*iter(bench.work_queue.next, None)]
         assert bench.work_queue.unfinished_batches == len(items)
         for item in items:
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
         assert bench.recorded == bench.runs
         return [len(item.runs) for item in items]
 
@@ -360,8 +350,7 @@ def test_every_run_ends_exactly_once(data):
             else:
                 bench.abandon(bench.work_queue.build_failed(item, "no", final=event == "damaged"))
         elif event == "well":
-            bench.record(item)
-            bench.work_queue.batch_done(item)
+            bench.do(item)
         else:
             done = data.draw(st.integers(0, len(item.runs) - 1))
             bench.recorded |= {run.id for run in item.runs[:done]}
