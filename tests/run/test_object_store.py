@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text
-from tests.run.test_no_shared_disk import folder_of_each, machines
+from tests.run.test_other_machines import folder_of_each, machines
 
 MISSING = [name for name in ("moto", "s3fs") if find_spec(name) is None]
 pytestmark = [
