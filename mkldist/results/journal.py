@@ -10,7 +10,6 @@ writer cuts off.  What a damaged frame held counts as not recorded.
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import threading
@@ -45,9 +44,8 @@ _IN_HEAD = [
     item.name for item in fields(RunRecord) if item.name not in (*ARRAYS, "trace", _PROVENANCE)
 ]
 _RUN, _REMOVED = "run", "removed"
-_JOIN = "\n"
 NUMBERS = ("extra", "counters", "times", "scores")
-"""Fields of which a head holds the names in one text, then the numbers: quick to read."""
+"""Fields that hold numbers by their names."""
 _STATES = {state.value: state for state in RunState if state.is_recorded}
 _BUFFER = 2**20
 T = TypeVar("T")
@@ -287,11 +285,9 @@ def _record_frame(record: RunRecord) -> bytes:
     if record.provenance:
         arrays[_PROVENANCE] = np.array([json.dumps(record.provenance)], dtype=object)
     head = {name: getattr(record, name) for name in _IN_HEAD}
-    head |= {name: [_JOIN.join(head[name]), [*head[name].values()]] for name in NUMBERS}
-    of_classes = {name: np.asarray(a, np.float64) for name, a in record.of_classes.items()}
-    shapes = [" ".join([name, *map(str, a.shape)]) for name, a in of_classes.items()]
-    flat = [number for a in of_classes.values() for number in a.ravel().tolist()]
-    head["of_classes"] = [_JOIN.join(shapes), flat]
+    head["of_classes"] = {
+        name: np.asarray(values, np.float64).tolist() for name, values in record.of_classes.items()
+    }
     return frame({"kind": _RUN, **head}, arrays)
 
 
@@ -299,31 +295,14 @@ def _record(head: Mapping[str, Any], arrays: Arrays) -> RunRecord:
     """Return the record of a head and arrays; raise an error for one of another version."""
     own = {name: value for name, value in head.items() if name != "kind"}
     own["state"] = _STATES[own["state"]]
-    own |= {name: dict(zip(names_in(own[name][0]), own[name][1], strict=True)) for name in NUMBERS}
-    shapes, numbers = own["of_classes"]
-    own["of_classes"], start = {}, 0
-    for name, shape in shapes_in(shapes):
-        end = start + math.prod(shape)
-        own["of_classes"][name] = np.array(numbers[start:end], np.float64).reshape(shape)
-        start = end
+    own |= {name: {**own[name]} for name in NUMBERS}
+    of_classes = {**own["of_classes"]}
+    own["of_classes"] = {name: np.array(v, np.float64) for name, v in of_classes.items()}
     own |= {name: arrays[name] for name in ARRAYS if name in arrays}
     own["trace"] = {n.removeprefix(_TRACE): a for n, a in arrays.items() if n.startswith(_TRACE)}
     if _PROVENANCE in arrays:
         own["provenance"] = json.loads(arrays[_PROVENANCE][0])
     return RunRecord(**own)
-
-
-def names_in(joined: str) -> list[str]:
-    """Return the names of the numbers of a head, which stand there as one text."""
-    if not isinstance(joined, str):  # a file may hold anything
-        raise TypeError(f"found {type(joined).__name__}; expected a text of names")
-    return joined.split(_JOIN) if joined else []
-
-
-def shapes_in(joined: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Return name and shape of the values of classes of a head."""
-    words = (text.split(" ") for text in names_in(joined))
-    return [(name, tuple(map(int, shape))) for name, *shape in words]
 
 
 def _whole(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -373,54 +374,33 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
         known = ", ".join(DIMS)
         raise InputError("concat", f"{dim!r}", f"one of {known}", nearest(dim, DIMS))
     nodes = [(place_of(node), node) for node in method_nodes(tree)]
-    series = _series(dim, nodes)
     parts = PLACES.values()
     several = {part for part in parts if len({place[part] for place, _ in nodes}) > 1}
-    joined = _SERIES[dim][0] if series else _joined_part(dim, several)
-    if series and len(set(series.values())) == 1:
+    default = "bank" if dim == "n_kernels" and "bank" in several else "dataset"
+    joined, attribute = _SERIES.get(dim, ("", ""))
+    series = {p[joined]: str(n.attrs.get(attribute, p[joined])) for p, n in nodes if joined}
+    if all(name == own for own, name in series.items()):
+        series, joined = {}, PLACES.get(dim, default)
+    elif len({*series.values()}) == 1:
         several -= {joined}
-    kept = [p for p in parts if (series or p != joined) and (p != "bank" or "bank" in several)]
+    named = [p for p in parts if (series or p != joined) and (p != "bank" or "bank" in several)]
     groups: dict[str, list[Part]] = {}
     for place, node in nodes:
-        data, common = _of_runs(node), dict(place)
-        value = place[PLACES[dim]] if dim in PLACES else _size(data, dim)
-        if series:
-            common[joined] = series[place[joined]]
-            data = data.assign_attrs(bank=common["bank"])
-        where = "/".join(common[part] for part in kept)
-        groups.setdefault(where, []).append((value, place[joined], data))
+        data = node.to_dataset()
+        data = data.drop_dims([one for one in (SAMPLE,) if one in data.dims])
+        value = place.get(PLACES.get(dim, ""), data.coords.get(dim))
+        if isinstance(value, xr.DataArray):
+            value = int(np.median(value))
+        common = place | ({joined: series[place[joined]]} if series else {})
+        data = data.assign_attrs(bank=common["bank"]) if series else data
+        groups.setdefault("/".join(common[part] for part in named), []).append(
+            (value, place[joined], data)
+        )
     for where, group in groups.items():
         _check_values(group, dim, where)
         _check_searched(group, where)
     found = {where: _side_by_side(group, dim) for where, group in groups.items()}
     return xr.DataTree.from_dict(found, name=tree.name)
-
-
-def _series(dim: str, nodes: Sequence[tuple[Mapping[str, str], xr.DataTree]]) -> dict[str, str]:
-    """Return the series of each bank or data set, by its name; nothing without lists of sizes."""
-    if dim not in _SERIES:
-        return {}
-    part, attribute = _SERIES[dim]
-    found = {place[part]: str(node.attrs.get(attribute, place[part])) for place, node in nodes}
-    return found if any(name != own for own, name in found.items()) else {}
-
-
-def _joined_part(dim: str, several: Collection[str]) -> str:
-    """Return the part of the place in which joined nodes differ."""
-    if dim in PLACES:
-        return PLACES[dim]
-    return "bank" if dim == "n_kernels" and "bank" in several else "dataset"
-
-
-def _of_runs(node: xr.DataTree) -> xr.Dataset:
-    """Return the results of a node without what belongs to the rows of its data set."""
-    data = node.to_dataset()
-    return data.drop_dims([dim for dim in (SAMPLE,) if dim in data.dims])
-
-
-def _size(data: xr.Dataset, dim: str) -> int | None:
-    """Return a size of a node; None if it is not known."""
-    return int(np.median(data[dim].to_numpy())) if dim in data.coords else None
 
 
 def _check_values(group: Sequence[Part], dim: str, where: str) -> None:
@@ -441,10 +421,10 @@ def _check_values(group: Sequence[Part], dim: str, where: str) -> None:
 
 def _check_searched(group: Sequence[Part], where: str) -> None:
     """Refuse nodes of which one has a dimension that in another is a property of its trials."""
-    dims = _union(data.dims for _, _, data in group)
+    dims = {dim for _, _, data in group for dim in data.dims}
     for _, name, data in group:
-        for own in data.coords:
-            if own in dims and own not in data.dims and TRIAL in data[own].dims:
+        for own in dims & {*data.coords} - {*data.dims}:
+            if TRIAL in data[own].dims:
                 raise InputError(
                     f"concat: {where}",
                     f"a search of {own} in {name} beside a grid of it",
@@ -455,106 +435,83 @@ def _check_searched(group: Sequence[Part], where: str) -> None:
 
 def _side_by_side(group: Sequence[Part], dim: str) -> xr.Dataset:
     """Return the results of some nodes along a dimension, in the order of its values."""
+    import pandas as pd
     import xarray as xr
 
     ordered = sorted(group, key=lambda part: natural_key(str(part[0])))
     parts = [data.drop_vars(dim, errors="ignore") for _, _, data in ordered]
-    runs = _union(part[RUN_ID.name].dims for part in parts)
-    indexes = {
-        name: _merged([part.indexes[name] for part in parts if name in part.indexes])
-        for name in _union(part.indexes for part in parts)
-    }
-    parts = [_filled(part, runs, indexes) for part in parts]
+    runs = [*dict.fromkeys(name for part in parts for name in part[RUN_ID.name].dims)]
+    indexes: dict[Any, Any] = {}
+    for along in dict.fromkeys(name for part in parts for name in part.indexes):
+        own = [part.indexes[along].to_series() for part in parts if along in part.indexes]
+        indexes[along] = pd.concat(own).unique()
+        if indexes[along].dtype.kind not in "UO":
+            indexes[along].sort()
     shared = _shared_coordinates(parts, indexes)
-    texts = {name: "" for part in parts for name, v in part.variables.items() if _is_text(v)}
+    coords = {name for part in parts for name in part.coords} - {*indexes}
+    partial = {name for name in coords if not all(name in part.coords for part in parts)}
+    bare = [part.drop_vars(partial | {*shared}, errors="ignore") for part in parts]
+    parts = [_filled(part, runs, indexes) for part in bare]
+    dims: dict[Any, set[Any]] = {}
+    for part in parts:
+        for name, array in part.data_vars.items():
+            dims.setdefault(name, set()).add(array.dims)
+    unequal = [one for one, found in dims.items() if len(found) > 1]
+    parts = [part.drop_vars(unequal, errors="ignore") for part in parts]
+    attributes = {v.name: v.attributes for v in COORDINATES if v.name in SIZES}
+    named = {"long_name": f"name of the {PLACES.get(dim, dim)}"}
     values = np.array([value for value, _, _ in ordered])
-    described = {v.name: v.attributes for v in COORDINATES if v.name in SIZES}.get(
-        dim, {"long_name": f"name of the {PLACES.get(dim, dim)}"}
-    )
-    others = [name for name in _union(part.coords for part in parts) if name not in indexes]
-    partial = [name for name in others if any(name not in part.coords for part in parts)]
-    bare = [part.drop_vars([*shared, *partial], errors="ignore") for part in _of_equal_dims(parts)]
-    differing = [
-        name
-        for name in others
-        if name in bare[0].coords and not all(bare[0][name].equals(part[name]) for part in bare)
-    ]
     return xr.concat(
-        bare,
-        xr.DataArray(values, {dim: values}, (dim,), dim, attrs=described),
+        parts,
+        xr.DataArray(values, {dim: values}, (dim,), dim, attrs=attributes.get(dim, named)),
         data_vars="all",
-        coords=differing,
-        compat="override",
+        coords="different",
+        compat="equals",
         join="exact",
-        fill_value={**dict.fromkeys(_union(part.data_vars for part in parts), np.nan), **texts},
+        fill_value=_fills(parts),
         combine_attrs="drop_conflicts",
     ).assign_coords(shared)
 
 
+def _fills(parts: Iterable[xr.Dataset]) -> dict[Any, Any]:
+    """Return what stands for a missing value of each variable: empty text, or NaN."""
+    variables = {name: values for part in parts for name, values in part.variables.items()}
+    return {n: "" if values.dtype.kind in "OU" else np.nan for n, values in variables.items()}
+
+
 def _filled(
-    part: xr.Dataset, runs: Iterable[Hashable], indexes: Mapping[Hashable, Array]
+    part: xr.Dataset, runs: Iterable[Hashable], indexes: Mapping[Hashable, Any]
 ) -> xr.Dataset:
     """Return a part at all values of all dims, the hyperparameters that it lacks among them."""
-    missing = {dim: indexes[dim] for dim in runs if dim not in part.dims}
-    lists = [part[name].expand_dims(missing) for name in part.data_vars]
-    whole = part.assign({array.name: array for array in lists}) if missing else part
-    own = {dim: values for dim, values in indexes.items() if dim in whole.dims}
-    texts = {name: "" for name, v in whole.variables.items() if _is_text(v) and name not in own}
-    rest = {name: np.nan for name in whole.variables if name not in texts and name not in own}
-    filled = whole.reindex(own, fill_value={**rest, **texts})
-    return filled.transpose(*runs, ...)
+    missing = {name: indexes[name] for name in runs if name not in part.dims}
+    if missing:
+        part = part.assign({name: part[name].expand_dims(missing) for name in part.data_vars})
+    own = {name: values for name, values in indexes.items() if name in part.dims}
+    fills = {name: fill for name, fill in _fills([part]).items() if name not in own}
+    return part.reindex(own, fill_value=fills).transpose(*runs, ...)
 
 
 def _shared_coordinates(
-    parts: Sequence[xr.Dataset], indexes: Mapping[Hashable, Array]
-) -> dict[Hashable, xr.Variable]:
+    parts: Sequence[xr.Dataset], indexes: Mapping[Hashable, Any]
+) -> dict[Hashable, xr.DataArray]:
     """Return coordinates along the dims of parts whose known values agree, such as widths."""
-    shared: dict[Hashable, xr.Variable] = {}
+    import xarray as xr
+
+    shared: dict[Hashable, xr.DataArray] = {}
     measured = {time.name for time in BUILD_TIMES}
-    for name in _union(part.coords for part in parts):
-        own = [part[name] for part in parts if name in part.coords]
-        alike = len({array.dims for array in own}) == 1
-        if name in indexes or name in measured or not own[0].dims or not alike:
+    for name in dict.fromkeys(name for part in parts for name in part.coords):
+        arrays = [part[name] for part in parts if name in part.coords]
+        dims = {array.dims for array in arrays}
+        if name in indexes or name in measured or len(dims) > 1 or not arrays[0].dims:
             continue
-        values, agree = own[0].to_numpy().copy(), True
-        for array in own[1:]:
-            other = array.to_numpy()
-            known, there = ~_is_missing(values), ~_is_missing(other)
-            both = known & there
-            agree &= len(values) == len(other) and bool((values[both] == other[both]).all())
-            if not agree:
-                break
-            values = np.where(known, values, other)
-        if agree:
-            shared[name] = own[0].variable.copy(data=values)
+        is_text = arrays[0].dtype.kind in "OU"
+        known = [array.where(array != "") if is_text else array for array in arrays]
+        with suppress(xr.MergeError):
+            merged = xr.merge(
+                [array.reset_coords(drop=True).rename(name) for array in known],
+                compat="no_conflicts",
+                join="outer",
+            )[name]
+            merged = merged.reindex({dim: indexes[dim] for dim in merged.dims if dim in indexes})
+            shared[name] = merged.fillna("") if is_text else merged
     return shared
-
-
-def _of_equal_dims(parts: Sequence[xr.Dataset]) -> list[xr.Dataset]:
-    """Return parts without the variables that have other dims in another part."""
-    dims: dict[Hashable, set[tuple[Hashable, ...]]] = {}
-    for part in parts:
-        for name, array in part.data_vars.items():
-            dims.setdefault(name, set()).add(array.dims)
-    unequal = [name for name, found in dims.items() if len(found) > 1]
-    return [part.drop_vars(unequal, errors="ignore") for part in parts]
-
-
-def _union(names: Iterable[Iterable[Hashable]]) -> list[Hashable]:
-    return list(dict.fromkeys(name for some in names for name in some))
-
-
-def _merged(indexes: Sequence[pd.Index[Any]]) -> Array:
-    """Return the values of indexes, each once; numbers in order, texts as they come."""
-    values = list(dict.fromkeys(value for index in indexes for value in index.tolist()))
-    merged: Array = np.array(values)
-    return merged if merged.dtype.kind in "UO" else np.sort(merged)
-
-
-def _is_text(values: xr.Variable | Array) -> bool:
-    return values.dtype.kind in "OU"
-
-
-def _is_missing(values: Array) -> Array:
-    missing: Array = values == "" if _is_text(values) else np.isnan(values)
-    return missing

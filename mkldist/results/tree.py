@@ -18,7 +18,7 @@ from mkldist.core.arrays import Array
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder
-from mkldist.results.journal import NUMBERS, Journal, names_in, shapes_in
+from mkldist.results.journal import NUMBERS, Journal
 from mkldist.results.layout import LAYOUT, Coordinate, MethodNode, TreeLayout, read_layout
 from mkldist.results.record import RunRecord
 from mkldist.results.rows import method_nodes, place_of
@@ -72,8 +72,6 @@ _KNOWN = {
     )
 }
 _BUILD_TIMES = frozenset(time.name for time in BUILD_TIMES)
-_NO_PARAMS: Mapping[str, Any] = {}
-_STATES = {state.value: state for state in RunState}
 _OF_COMPLETE = {name: name for name in ("bias", "objective", "dual_objective", "gap")} | {
     "n_active": "active_kernels",
     "n_nonzero": "nonzero_kernels",
@@ -128,48 +126,31 @@ def open_results(path: str | Path, *others: str | Path) -> xr.DataTree:
 
 
 class RunHead(NamedTuple):
-    """What the head of a record holds, as the tree takes it: texts of names, and their numbers.
-
-    The numbers of classes, whose names and shapes `of_classes` holds, are the last.
-
-    Few objects for each run, of which thousands are made and collected quickly.
-    """
+    """What the tree shows of the head of a record."""
 
     state: RunState
     stop_reason: str
     error: str
     split: int
-    names: tuple[str, ...]
-    numbers: tuple[float, ...]
-    of_classes: str
-    params: Mapping[str, Any]  # of failed runs alone
+    numbers: Mapping[str, float]
+    of_classes: Mapping[str, Any]
+    params: Mapping[str, Any]
 
     @classmethod
     def of(cls, head: Mapping[str, Any]) -> RunHead:
         """Return these of a head, see :meth:`mkldist.results.journal.Journal.scan`."""
-        state = _STATES[head["state"]]
-        is_complete = state is RunState.COMPLETE
-        parts = [head[name] for name in NUMBERS]
-        numbers = [number for _, values in parts for number in values]
-        if is_complete:
-            numbers += [head[name] for name in _OF_COMPLETE]
-        of_classes, more = head["of_classes"]
+        numbers = {name: number for field in NUMBERS for name, number in {**head[field]}.items()}
+        if head["state"] == RunState.COMPLETE.value:
+            numbers |= {shown: head[name] for name, shown in _OF_COMPLETE.items()}
         return cls(
-            state,
+            RunState(head["state"]),
             head["stop_reason"],
             head["error"],
             head["split"],
-            tuple([names for names, _ in parts]),
-            (*numbers, *more),
-            of_classes,
-            _NO_PARAMS if is_complete else head["params"],
+            numbers=numbers,
+            of_classes={**head["of_classes"]},
+            params={**head["params"]},
         )
-
-    @staticmethod
-    def names_of(texts: tuple[str, ...], *, is_complete: bool) -> list[str]:
-        """Return the names of the numbers of runs of a state."""
-        found = [name for text in texts for name in names_in(text)]
-        return found + [*_OF_COMPLETE.values()] * is_complete
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,12 +198,11 @@ class Snapshot:
             for depth in range(1, len(parts)):
                 above |= shared.get("/".join(parts[:depth]), {})
             names = above[KERNEL].to_numpy() if KERNEL in above else ()
-            columns = _Columns(node, self.runs, names)
-            values = columns.found
+            values, times = _of_runs(node, self.runs, names)
             if vectors:
                 values |= self._vectors(node)
             data = _ordered(node.dims, dict(sorted(values.items())))
-            coordinates = {**node.coordinates, **node.sizes, **columns.build_times(node)}
+            coordinates = {**node.coordinates, **node.sizes, **times}
             own = {name: _coordinate(one) for name, one in coordinates.items()}
             dims = {dim for variable in (*data.values(), *own.values()) for dim in variable.dims}
             own |= {name: one for name, one in above.items() if dims.issuperset(one.dims)}
@@ -339,87 +319,62 @@ class RunArrays:
         return values
 
 
-class _Columns:
-    """What each run of a node has one of: numbers, texts, and values of each class, by column.
+def _of_runs(
+    node: MethodNode, runs: Mapping[str, RunHead], kernels: Sequence[str] | Array
+) -> tuple[dict[str, Values], dict[str, Coordinate]]:
+    """Return what each run of a node has one of, and the build times of the banks of its splits.
 
-    `kernels` has the names of the kernels; none where the tree does not have them.
+    `kernels` has the names of the kernels; none where the tree does not have them.  A run on a
+    share of the training rows of its split has a bank of its own, whose build times are left out.
     """
+    import pandas as pd
 
-    def __init__(
-        self, node: MethodNode, runs: Mapping[str, RunHead], kernels: Sequence[str] | Array
-    ) -> None:
-        self._shape, self._taken = node.run_ids.shape, {*node.dims, *node.coordinates}
-        self._kernels, self._times = kernels, dict[str, Array]()
-        self.found: dict[str, Values] = {}
-        for variable in node.variables:
-            if variable.name not in _VECTORS:
-                self._of(variable, node.vectors.get(CLASS, 0))
-        self.found[RUN_ID.name] = self.found[RUN_ID.name][0], node.run_ids
-        ids = enumerate(node.run_ids.ravel().tolist())
-        recorded = {at: runs[run_id] for at, run_id in ids if run_id in runs}
-        for text in (STATE, *TEXTS):
-            self._of(text)[[*recorded]] = [
-                str(getattr(run, text.name)) for run in recorded.values()
-            ]
-        self._splits = np.full(math.prod(self._shape), -1)
-        self._splits[[*recorded]] = [run.split for run in recorded.values()]
-        alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
-        for at, run in recorded.items():
-            alike[run.names, run.of_classes, run.state].append(at)
-        for (texts, shapes, state), places in alike.items():  # runs of the same names are a table
-            table: Array = np.array([recorded[at].numbers for at in places], dtype=float).T
-            names = RunHead.names_of(texts, is_complete=state is RunState.COMPLETE)
-            for name, numbers in zip(names, table, strict=False):
-                self._put(name, places, numbers)
-            start = len(names)
-            for name, shape in shapes_in(shapes):
-                end = start + math.prod(shape)
-                each = table[start:end].T.reshape(len(places), *shape)
-                values = names_at(each, kernels) if name == OF_CLASS else each
-                self._of(reported_of_classes(name), shape[0])[places] = values
-                start = end
-        (seconds, _), (_, own), (_, passes) = (
-            self.found[name] for name in ("seconds", "own_seconds", "pass_seconds")
-        )
-        self.found["seconds"] = seconds, own + passes
+    shape, taken = node.run_ids.shape, {*node.dims, *node.coordinates}
+    ids = enumerate(node.run_ids.ravel().tolist())
+    recorded = {at: runs[run_id] for at, run_id in ids if run_id in runs}
+    heads = [*recorded.values()]
+    found: dict[str, Values] = {}
 
-    def _of(self, variable: Variable, n_classes: int = 0) -> Array:
-        """Return the values of a variable, an entry for each run, to be filled."""
-        if variable.name not in self.found:
+    def values_of(variable: Variable) -> Array:
+        """Return the values of a variable, a row for each run, to be filled."""
+        if variable.name not in found:
+            dims = *shape, *(node.vectors.get(CLASS, 0) for _ in variable.dims)
             is_text = variable.dtype == "string"
-            shape = *self._shape, *(n_classes for _ in variable.dims)
-            array = np.full(
-                shape, variable.fill if is_text else np.nan, object if is_text else float
-            )
-            self.found[variable.name] = variable, array
-        values: Array = self.found[variable.name][1]
-        return values.reshape(math.prod(self._shape), *values.shape[len(self._shape) :])
+            fill, dtype = (variable.fill, object) if is_text else (np.nan, float)
+            found[variable.name] = variable, np.full(dims, fill, dtype)
+        values: Array = found[variable.name][1]
+        return values.reshape(-1, *values.shape[len(shape) :])
 
-    def _put(self, name: str, places: list[int], numbers: Array) -> None:
-        """Fill in a number that runs report under a name."""
+    for variable in node.variables:
+        if variable.name not in _VECTORS:
+            values_of(variable)
+    found[RUN_ID.name] = found[RUN_ID.name][0], node.run_ids
+    for text in (STATE, *TEXTS):
+        values_of(text)[[*recorded]] = [str(getattr(run, text.name)) for run in heads]
+    numbers = pd.DataFrame([run.numbers for run in heads], [*recorded], dtype=float)
+    for name in numbers.columns.difference([*_BUILD_TIMES]):
+        own = numbers[name].dropna()
         if name == CHOSEN_KERNEL.name:
-            self._of(CHOSEN_KERNEL)[places] = names_at(numbers, self._kernels)
-        elif name in _BUILD_TIMES:
-            self._times.setdefault(name, np.full(math.prod(self._shape), np.nan))[places] = numbers
+            values_of(CHOSEN_KERNEL)[own.index] = names_at(own.to_numpy(), kernels)
         else:
-            self._of(reported(admissible(name, self._taken)))[places] = numbers
-
-    def build_times(self, node: MethodNode) -> dict[str, Coordinate]:
-        """Return the build times of banks along the splits, of which all runs of a split tell.
-
-        A run on a share of the training rows of its split has a bank of its own, which they leave
-        out.
-        """
-        found = {}
-        for name in self._times.keys() & node.sizes.keys():
-            seconds = node.sizes[name].values.copy()
-            known = ~np.isnan(self._times[name])
-            for split, of_split in enumerate(np.arange(len(known)).reshape(len(seconds), -1)):
-                own = of_split[known[of_split] & (self._splits[of_split] == split)]
-                if len(own):
-                    seconds[split] = self._times[name][own[0]]
-            found[name] = Coordinate(node.sizes[name].variable, seconds)
-        return found
+            values_of(reported(admissible(name, taken)))[own.index] = own
+    for name in dict.fromkeys(name for run in heads for name in run.of_classes):
+        at = [place for place, run in recorded.items() if name in run.of_classes]
+        each = np.array([recorded[place].of_classes[name] for place in at], float)
+        values = names_at(each, kernels) if name == OF_CLASS else each
+        values_of(reported_of_classes(name))[at] = values
+    (seconds, _), (_, own_seconds), (_, passes) = (
+        found[name] for name in ("seconds", "own_seconds", "pass_seconds")
+    )
+    found["seconds"] = seconds, own_seconds + passes
+    of_place = numbers.index // max(1, math.prod(shape[1:]))
+    is_whole = [run.split for run in heads] == of_place
+    built, times = numbers[is_whole].groupby(of_place[is_whole]).first(), {}
+    for name in _BUILD_TIMES & node.sizes.keys() & {*numbers.columns}:
+        known, seconds_of = built[name].dropna(), node.sizes[name].values.copy()
+        seconds_of[known.index] = known
+        times[name] = Coordinate(node.sizes[name].variable, seconds_of)
+    return found, times
 
 
 @cache
