@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,9 +82,6 @@ _THEMED: dict[Any, Any] = dict.fromkeys(
 FORMATS = ("pdf", "svg", "png")
 UNITS = {"seconds": "s", "split_seconds": "s"}
 """Units of columns in all figures; other numbers have none, unless their figure says more."""
-_FONTS = re.compile(r"font-family: [^;\"]*;? ?")
-_ATTRIBUTE, _LONG = re.compile(r'="[^"]*"'), re.compile(r"-?\d+\.\d{3,}")
-_ID, _REFERENCE = re.compile(r' id="([^"]*)"'), re.compile(r'(url\(#|xlink:href="#)([^")]+)')
 MOST = 6  # data sets that have figures of their own
 CORRECTED = "95 % interval corrected for overlapping training parts (Nadeau & Bengio 2003)"
 
@@ -107,8 +105,7 @@ class Chart:
     def svg(self) -> str:
         """Return the figure as an ``<svg>`` element whose text and rules take the page's colours.
 
-        Its ids begin with the figure's name, so that they stay apart from those of others, and its
-        coordinates have two decimals.
+        Its ids begin with the figure's name, so that they stay apart from those of others.
         """
         import matplotlib as mpl
 
@@ -117,17 +114,11 @@ class Chart:
             self.draw().savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
         text = buffer.getvalue()
         text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
-        ids = {found[2]: "" for found in _REFERENCE.finditer(text)}
-        ids = {old: f"{self.name}-{number}" for number, old in enumerate(ids)}
-        text = _ID.sub(lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", text)
-        text = _REFERENCE.sub(lambda m: m[1] + ids[m[2]], text)
+        text = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{self.name}-", text)
         text = re.sub(r' (width|height)="[\d.]+pt"', "", text, count=2)
         text = text.replace(INK, "currentColor").replace(RULE, "var(--rule)")
-        fonts = _FONTS.search(text)
-        style = f' style="{fonts[0].rstrip("; ")}"' if fonts else ""
-        text = _ATTRIBUTE.sub(lambda m: _LONG.sub(_shorter, m[0]), _FONTS.sub("", text))
-        label = f'<svg role="img" aria-labelledby="{self.name}-title"{style} '
-        return re.sub(r"\n\s+", "\n", text).replace("<svg ", label, 1)
+        label = f'<svg role="img" aria-labelledby="{self.name}-title" '
+        return text.replace("<svg ", label, 1)
 
     def table(self) -> pd.DataFrame:
         """Return the data with the units of its numbers in the headings, as in ``seconds (s)``."""
@@ -152,11 +143,6 @@ class Chart:
                 with replacing(file) as temporary:
                     figure.savefig(temporary, format=file.suffix[1:], dpi=220, facecolor="white")
         write_file(table, [self.table().to_csv(index=False).encode()])
-
-
-def _shorter(number: re.Match[str]) -> str:
-    value = float(number[0])
-    return f"{value:.2f}".rstrip("0").rstrip(".") if abs(value) >= 1.0 else f"{value:.4g}"
 
 
 def new_figure(
@@ -219,27 +205,36 @@ def loss_units(loss: str, *columns: str) -> dict[str, str]:
     return dict.fromkeys(columns, LABEL_UNITS) if in_units(loss) else {}
 
 
-def _lines(
+def _curves(
+    name: str,
+    title: str,
+    caption: str,
     table: pd.DataFrame,
     facts: Facts,
     x: str,
     y: str,
     labels: tuple[str, str],
     *,
-    band: tuple[str, str] | None = None,
+    units: Mapping[str, str],
+    shown: pd.DataFrame | None = None,
+    band: tuple[str, str] = ("low", "high"),
     log: Sequence[str] = (),
     markers: bool = True,
     joined: bool = True,
-) -> Callable[[], Figure]:
-    """Return the function that draws y against x, a line for each method, between columns."""
+) -> Chart:
+    """Return the figure of y against x, a line for each method, with a band of two columns.
+
+    `shown` is drawn, by default the whole table.
+    """
+    drawn = table if shown is None else shown
 
     def draw() -> Figure:
         figure, [ax] = new_figure()
-        for name, some in table.groupby("method", sort=False):
-            look = facts.looks[facts.method_of(str(name))]
+        for method, some in drawn.groupby("method", sort=False):
+            look = facts.looks[facts.method_of(str(method))]
             ax.plot(some[x], some[y], color=look.colour, marker=look.marker if markers else "",
-                    linestyle=look.line if joined else "none", label=str(name))  # fmt: skip
-            if band and some[band[0]].notna().any():
+                    linestyle=look.line if joined else "none", label=str(method))  # fmt: skip
+            if joined and some[band[0]].notna().any():
                 ax.fill_between(some[x], some[band[0]], some[band[1]], color=look.colour,
                                 alpha=0.12, linewidth=0)  # fmt: skip
         logarithmic(ax, *log)
@@ -247,7 +242,7 @@ def _lines(
         legend_below(figure)
         return figure
 
-    return draw
+    return Chart(name, title, caption, table, draw, units)
 
 
 def _with_deviation(table: pd.DataFrame, mean: str, sd: str) -> pd.DataFrame:
@@ -260,22 +255,16 @@ def path_charts(facts: Facts) -> list[Chart]:
     for dataset in facts.datasets[:MOST]:
         axis, loss = facts.axis(dataset), facts.loss(dataset)
         rows = facts.summary[facts.summary["dataset"] == dataset]
-        table = pd.DataFrame() if axis is None else _along(rows, axis, loss)
-        if axis is None or table.empty:
+        if axis is None or (table := _along(rows, axis, loss)).empty:
             continue
-        charts.append(
-            Chart(
-                f"path-{slug(dataset)}",
-                f"{dataset}: {loss_words(loss)} along {axis}",
-                f"Mean over the splits; the band is one standard deviation. For each value of "
-                f"{axis}, other hyperparameters have the value of least mean loss.",
-                table,
-                _lines(_with_deviation(table, "mean", "sd"), facts, axis, "mean",
-                       (axis, label(loss)), band=("low", "high"),
-                       log=["x"] * spans_decades(table[axis])),
-                loss_units(loss, "mean", "sd"),
-            )
-        )  # fmt: skip
+        charts.append(_curves(
+            f"path-{slug(dataset)}", f"{dataset}: {loss_words(loss)} along {axis}",
+            f"Mean over the splits; the band is one standard deviation. For each value of "
+            f"{axis}, other hyperparameters have the value of least mean loss.",
+            table, facts, axis, "mean", (axis, label(loss)),
+            units=loss_units(loss, "mean", "sd"), shown=_with_deviation(table, "mean", "sd"),
+            log=["x"] * spans_decades(table[axis]),
+        ))  # fmt: skip
     return charts
 
 
@@ -294,12 +283,10 @@ def objective_charts(facts: Facts) -> list[Chart]:
 
     A data set without two such methods has no figure.
     """
-    axes_of = {dataset: facts.axis(dataset) for dataset in facts.datasets[:MOST]}
-    paths = {axis: objective_path(facts.tree, axis) for axis in set(axes_of.values()) if axis}
+    axes = {dataset: axis for dataset in facts.datasets[:MOST] if (axis := facts.axis(dataset))}
+    paths = {axis: objective_path(facts.tree, axis) for axis in set(axes.values())}
     charts = []
-    for dataset, axis in axes_of.items():
-        if axis is None:
-            continue
+    for dataset, axis in axes.items():
         rows = paths[axis][paths[axis]["dataset"] == dataset]
         if rows.empty:
             continue
@@ -309,20 +296,16 @@ def objective_charts(facts: Facts) -> list[Chart]:
             continue
         table = rows[rows["problem"] == methods.idxmax()]
         on = f" on the kernels of {table['bank'].iloc[0]}" * facts.several_banks
-        log = [name for name, column in (("x", axis), ("y", "objective"))
-               if spans_decades(table[column])]  # fmt: skip
-        charts.append(
-            Chart(
-                f"objective-{slug(dataset)}",
-                f"{dataset}: objective along {axis}",
-                f"These methods minimise the same function{on}, and differ by their gaps at most. "
-                "Mean over the splits; the band is one standard deviation.",
-                table,
-                _lines(_with_deviation(table, "objective", "objective_sd"), facts, axis,
-                       "objective", (axis, "objective"), band=("low", "high"), log=log),
-                loss_units(facts.loss(dataset), "loss"),
-            )
-        )  # fmt: skip
+        charts.append(_curves(
+            f"objective-{slug(dataset)}", f"{dataset}: objective along {axis}",
+            f"These methods minimise the same function{on}, and differ by their gaps at most. Mean "
+            "over the splits; the band is one standard deviation.",
+            table, facts, axis, "objective", (axis, "objective"),
+            units=loss_units(facts.loss(dataset), "loss"),
+            shown=_with_deviation(table, "objective", "objective_sd"),
+            log=[name for name, column in (("x", axis), ("y", "objective"))
+                 if spans_decades(table[column])],
+        ))  # fmt: skip
     return charts
 
 
@@ -414,29 +397,37 @@ COST_WORDS = {"passes": "passes over the bank", "seconds": "seconds of a run"}
 
 def convergence_charts(facts: Facts) -> list[Chart]:
     """Return the gap against passes and against seconds, for each data set with traces."""
-    tables = {against: convergence_curves(facts.tree, against) for against in COSTS}
-    return [
-        _of_gaps(dataset, against, table[table["dataset"] == dataset], facts)
-        for dataset in facts.datasets[:MOST]
-        for against, table in tables.items()
-        if dataset in set(table["dataset"])
-    ]
+    charts = []
+    tables = {cost: convergence_curves(facts.tree, cost) for cost in COSTS}
+    for dataset, cost in product(facts.datasets[:MOST], COSTS):
+        table = tables[cost][tables[cost]["dataset"] == dataset]
+        if table.empty:
+            continue
+        bank = facts.largest_bank(dataset, banks := table["bank"].unique().tolist())
+        shown = table[(table["bank"] == bank) & (table["gap"] > 0.0)]
+        which = f" Of {len(banks)} banks, the one of most kernels is shown, {bank}."
+        charts.append(_curves(
+            f"convergence-{cost}-{slug(dataset)}", f"{dataset}: gap against {COST_WORDS[cost]}",
+            "Best certified gap so far: the median over all traced runs of a method, of all "
+            "settings and splits; the band holds the middle half of them."
+            f"{which * (len(banks) > 1)}",
+            table, facts, cost, "gap", (COST_WORDS[cost], "relative duality gap"), units={},
+            shown=shown, band=("gap_low", "gap_high"), markers=False,
+            log=["y", *["x"] * spans_decades(shown[cost])],
+        ))  # fmt: skip
+    return charts
 
 
-def _of_gaps(dataset: str, against: str, table: pd.DataFrame, facts: Facts) -> Chart:
-    banks = list(dict.fromkeys(table["bank"]))
-    bank = facts.largest_bank(dataset, banks)
-    shown = table[(table["bank"] == bank) & (table["gap"] > 0.0)]
-    which = f" Of {len(banks)} banks, the one of most kernels is shown, {bank}."
-    return Chart(
-        f"convergence-{against}-{slug(dataset)}",
-        f"{dataset}: gap against {COST_WORDS[against]}",
-        "Best certified gap so far: the median over all traced runs of a method, of all settings "
-        f"and splits; the band holds the middle half of them.{which * (len(banks) > 1)}",
-        table,
-        _lines(shown, facts, against, "gap", (COST_WORDS[against], "relative duality gap"),
-               band=("gap_low", "gap_high"), log=["y", *["x"] * spans_decades(shown[against])],
-               markers=False),
+def _losses(
+    name: str, against: str, caption: str, table: pd.DataFrame, facts: Facts, x: str, words: str,
+    **options: Any,
+) -> Chart:  # fmt: skip
+    """Return the figure of the mean losses on one data set against a number."""
+    dataset, loss = (str(table[column].iloc[0]) for column in ("dataset", "loss"))
+    return _curves(
+        f"{name}-{slug(dataset)}", f"{dataset}: {loss_words(loss)} against {against}", caption,
+        table, facts, x, "mean", (words, label(loss)), log=["x"],
+        units=loss_units(loss, "mean", "low", "high"), **options,
     )  # fmt: skip
 
 
@@ -446,24 +437,17 @@ def learning_charts(facts: Facts) -> list[Chart]:
     Of a method on several banks, the line of least loss at the largest size is drawn.
     """
     charts = []
-    for dataset, table in [*curves_of(facts.compared).groupby("dataset", sort=False)][:MOST]:
-        loss = str(table["loss"].iloc[0])
+    for _, table in [*curves_of(facts.compared).groupby("dataset", sort=False)][:MOST]:
         largest = table[table["n_train"] == table["n_train"].max()]
         best = largest.groupby(largest["method"].map(facts.method_of))["mean"].idxmin()
-        shown = table[table["method"].isin(largest.loc[best, "method"])]
         banks = " Of several banks, that of least loss at the largest size." * facts.several_banks
-        charts.append(
-            Chart(
-                f"learning-{slug(str(dataset))}",
-                f"{dataset}: {loss_words(loss)} against training points",
-                "Mean over the splits at the setting chosen for each size; the band is the "
-                f"{CORRECTED}.{banks}",
-                table,
-                _lines(shown, facts, "n_train", "mean", ("training points", label(loss)),
-                       band=("low", "high"), log=["x"]),
-                loss_units(loss, "mean", "low", "high"),
-            )
-        )  # fmt: skip
+        caption = (
+            f"Mean over the splits at the setting chosen for each size; the band is the {CORRECTED}"
+            f".{banks}"
+        )
+        shown = table[table["method"].isin(largest.loc[best, "method"])]
+        words = "training points"
+        charts += [_losses("learning", words, caption, table, facts, "n_train", words, shown=shown)]
     return charts
 
 
@@ -472,39 +456,26 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
     table = loss_by_active_kernels(facts.tree)
     tables = table[table["active_kernels"] > 0].groupby("dataset", sort=False)
     return [
-        Chart(
-            f"kernels-{slug(str(dataset))}",
-            f"{dataset}: {loss_words(loss)} against the number of kernels",
+        _losses(
+            "kernels", "the number of kernels",
             "Each mark is one setting of a method. Low and left is better: fewer kernels for the "
             "same loss.",
-            some,
-            _lines(some, facts, "active_kernels", "mean",
-                   ("active kernels, mean over the splits", label(loss)), log=["x"], joined=False),
-            loss_units(loss, "mean", "low", "high"),
+            some, facts, "active_kernels", "active kernels, mean over the splits", joined=False,
         )
-        for dataset, some in [(name, some) for name, some in tables if len(some) > 1][:MOST]
-        for loss in [str(some["loss"].iloc[0])]
+        for some in [some for _, some in tables if len(some) > 1][:MOST]
     ]  # fmt: skip
 
 
 def bank_size_charts(facts: Facts) -> list[Chart]:
     """Return the loss against the number of candidates, for each data set and bank of sizes."""
-    tables = loss_by_bank_size(facts.tree).groupby(["dataset", "bank"], sort=False)
     charts = []
-    for (dataset, bank), table in [*tables][:MOST]:
-        loss = str(table["loss"].iloc[0])
+    tables = loss_by_bank_size(facts.tree).groupby(["dataset", "bank"], sort=False)
+    for (_, bank), table in [*tables][:MOST]:
         band = f"; the band is the {CORRECTED}" if table["low"].notna().any() else ""
-        charts.append(
-            Chart(
-                f"candidates-{slug(dataset)}-{slug(bank)}",
-                f"{dataset}: {loss_words(loss)} against the number of candidates, bank {bank}",
-                f"Mean over the splits at the setting chosen for each size{band}.",
-                table,
-                _lines(table, facts, "n_kernels", "mean", ("candidate kernels", label(loss)),
-                       band=("low", "high"), log=["x"]),
-                loss_units(loss, "mean", "low", "high"),
-            )
-        )  # fmt: skip
+        caption = f"Mean over the splits at the setting chosen for each size{band}."
+        against, words = f"the number of candidates, bank {bank}", "candidate kernels"
+        chart = _losses("candidates", against, caption, table, facts, "n_kernels", words)
+        charts.append(replace(chart, name=f"{chart.name}-{slug(bank)}"))
     return charts
 
 

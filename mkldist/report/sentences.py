@@ -24,7 +24,6 @@ from mkldist.analysis.losses import (
     TO_TRY,
     Compared,
     constant_words,
-    number_of_settings,
     without_gaps,
 )
 from mkldist.analysis.statistics import Interval, known_interval
@@ -160,62 +159,34 @@ def _span(values: set[int]) -> str:
 
 
 def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
-    """Return which method is best, and whether a test tells it from the next."""
-    if not facts.compared:
-        return ["No run is complete yet, so there is nothing to compare."]
+    """Return the best method of each of the first data sets, which the table of answers has all."""
     if answers.empty:
-        return ["Every method lacks a split that another has, so none is best."]
-    if len(facts.compared) > 1:
-        return _answers_of_several(facts, answers)
-    [row] = records(answers)
-    metric, score = METRICS[row["metric"]], variable_words(facts.loss(row["dataset"]))
-    setting = f" ({row['setting']})" if row["setting"] else ""
-    value = metric.text(row["mean"], row["low"], row["high"])
-    value += " (95 % interval)" * (not np.isnan(row["low"]))
-    constant = constant_words(metric, row["constant"])
-    against = f"; {constant} is worse" * (not np.isnan(row["constant"]))
-    if row["no_better"]:
-        against = f"; it is not shown to be better than {constant}"
-    best = f"On {row['dataset']}, {row['name']}{setting} is best{_how(facts)}: {score} {value}"
-    if row["no_better"]:
-        following = [" ".join(TO_TRY)]
-    else:
-        following = [_next(row)] if row.get("second") else []
-    return [f"{best}{against}.", *following]
-
-
-def _next(row: Row) -> str:
-    """Return the next method, the difference from it, and what the test says."""
-    verdict = "no test applies to the difference on these splits"
-    if not np.isnan(row["p_holm"]):
-        tells = "tells" if row["p_holm"] < SIGNIFICANCE else "does not tell"
-        verdict = f"the corrected t-test {tells} them apart (p = {p_value_text(row['p_holm'])})"
-    mean = METRICS[row["metric"]].text(row["second_mean"])
-    return f"Next is {row['second']} with {mean}, a difference of {difference(row)}: {verdict}."
-
-
-def _answers_of_several(facts: Facts, answers: pd.DataFrame) -> list[str]:
-    better = answers[~answers["no_better"].astype(bool)]
-    wins = Counter(better["name"]).most_common()
-    best = ", ".join(f"{name} on {number}" for name, number in wins) or "no method on any"
-    rest = len(answers) - len(better)
-    nothing = f"; on {rest} the best is not shown to be better than a constant prediction"
-    places = pluralize(len(facts.series), "data set")
-    if len(facts.series) < len(facts.compared):
-        places = f"{len(facts.compared)} sizes of {places}"
-    apart = int((answers["p_holm"] < SIGNIFICANCE).sum()) if "p_holm" in answers else 0
+        return ["No method has complete runs on all splits yet, so none is best."]
+    found = []
+    for row in records(answers.head(MOST_NAMED)):
+        metric, score = METRICS[row["metric"]], variable_words(facts.loss(row["dataset"]))
+        setting = f" ({row['setting']})" if row["setting"] else ""
+        value = metric.text(row["mean"], row["low"], row["high"])
+        value += " (95 % interval)" * (not math.isnan(row["low"]))
+        against = "not shown to be better than" if row["no_better"] else "better than"
+        ending = f"; {against} {constant_words(metric, row['constant'])}"
+        following = ""
+        if row.get("second") and not row["no_better"]:
+            p = f"corrected t-test, p = {p_value_text(row['p_holm'])}"
+            following = (
+                f" Next is {row['second']} with {metric.text(row['second_mean'])}, a difference of "
+                f"{difference(row)}; {'no test applies' if math.isnan(row['p_holm']) else p}."
+            )
+        found.append(
+            f"On {row['dataset']}, {row['name']}{setting} is best: {score} {value}"
+            f"{ending * (not math.isnan(row['constant']))}.{following}"
+        )
+    left = len(answers) - len(found)
     return [
-        f"Of {places}, best is {best}{_how(facts)}{nothing * (rest > 0)}.",
-        f"The corrected t-test tells the best from the next on {apart} of {len(answers)}.",
+        *found,
+        *([f"The table of answers has {left} more data sets."] if left else []),
+        *(TO_TRY if answers["no_better"].all() else []),
     ]
-
-
-def _how(facts: Facts) -> str:
-    """Return how settings were chosen, if there was a choice."""
-    if facts.validated:
-        return ", chosen with its setting on inner folds"
-    several = any(number_of_settings(node) > 1 for _, node in facts.nodes)
-    return ", at its best setting on the test parts" * several
 
 
 def difference(row: Row) -> str:
@@ -362,7 +333,6 @@ def _unstable(facts: Facts) -> Iterator[str]:
 
 # Comparisons.
 
-MOST_SENTENCES = 8  # on pairs
 SIZES_SHARE = (
     "Sizes of one data set share their points: tests over data sets count them as one data set, by "
     "its largest size."
@@ -370,14 +340,11 @@ SIZES_SHARE = (
 
 
 def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
-    """Return the result of each pair of methods, of all data sets together, and the limits.
+    """Return the test over all data sets, and the limits of what a comparison shows.
 
-    Of many pairs, or several on one data set, tables alone have the results.  Runs were timed one
-    by one where they are `isolated`.
+    Runs were timed one by one where they are `isolated`.
     """
     pairs = comparison.pairs
-    alone = len({(pair.dataset, pair.first.rpartition("/")[0]) for pair in pairs}) == len(pairs)
-    verdicts = map(pair_sentence, pairs if alone and len(pairs) <= MOST_SENTENCES else ())
     places = {(pair.dataset, pair.series or pair.dataset) for pair in pairs}
     by_test = (
         not validated and number > 1
@@ -385,7 +352,6 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
         for validated, number in zip(pair.validated, pair.n_settings, strict=True)
     )
     return [
-        *verdicts,
         *_certificates(pairs),
         *(_over(one) for one in comparison.over if len(comparison.over) == 1),
         *those([
@@ -403,25 +369,16 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
 
 
 def pair_sentence(pair: PairComparison) -> str:
-    """Return what the splits of one data set say about two methods."""
+    """Return the means of two methods on one data set, and what the splits say about them."""
     (first, second), metric = _both(pair), metric_of_variable(pair.loss)
-    splits = f"{pair.n_splits} splits"
     change, low, high = map(metric.difference, pair.scores[2:])
     unit = {"%": " points", "": f" {LABEL_UNITS}"}.get(metric.unit, "")
-    apart = f", a difference of {change}{unit} (95 % interval {low} to {high})"
-    if pair.n_splits == 1:
-        apart, verdict = "", "one split tells no spread, so there is no test"
-    elif math.isnan(pair.p_value):
-        apart, verdict = "", f"the difference is the same on each of {splits}: no test applies"
-    elif pair.p_holm < SIGNIFICANCE:
-        better = first if pair.losses.difference < 0.0 else second
-        verdict = f"{better} is better by the corrected t-test, {p_words(pair)}"
-    else:
-        verdict = f"the corrected t-test does not tell them apart, {p_words(pair)} on {splits}"
+    test = f"95 % interval {low} to {high}; corrected t-test, {p_words(pair)}"
     return (
         f"On {pair.dataset} the mean {variable_words(pair.loss)} is "
         f"{metric.text(pair.scores.first)} with {first} and {metric.text(pair.scores.second)} with "
-        f"{second}{apart}: {verdict}."
+        f"{second}, a difference of {change}{unit} "
+        f"({'no test applies' if math.isnan(pair.p_value) else test})."
     )
 
 
@@ -458,15 +415,11 @@ def _over(over: OverDataSets) -> str:
     """Return what the data sets together say about two methods."""
     (first, second), count = _both(over), f"{len(over.datasets)} data sets"
     if len(over.datasets) < FEWEST_DATA_SETS:
-        return (
-            f"{count} are too few for a test: with fewer than {FEWEST_DATA_SETS}, Wilcoxon's "
-            f"p-value exceeds {SIGNIFICANCE} whatever they show."
-        )
-    verdict = f"does not tell {first} from {second}"
-    if over.p_holm < SIGNIFICANCE:
-        better, worse = (first, second) if over.median_difference < 0.0 else (second, first)
-        verdict = f"finds {better} better than {worse}"
-    return f"Over {count} Wilcoxon's signed-rank test {verdict}, {p_words(over)}."
+        return f"{count} are too few for a test over them: it needs {FEWEST_DATA_SETS}."
+    return (
+        f"Over {count} the median difference of {first} from {second} is "
+        f"{over.median_difference:+.4f}; Wilcoxon's signed-rank test, {p_words(over)}."
+    )
 
 
 # Explanations.
