@@ -28,8 +28,7 @@ from mkldist.bank.requests import Combine
 from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
 from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
-from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints, read_only
-from mkldist.core.compiled import compiled
+from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints
 from mkldist.core.devices import CPU
 from mkldist.core.durable import temporary_folder, writing
 from mkldist.core.identity import array_id, content_id
@@ -42,7 +41,7 @@ from mkldist.core.memory import (
     row_cache_bytes,
     view_cache_bytes,
 )
-from mkldist.core.threads import factorise, load_for, n_processors, single_threaded, threads_for
+from mkldist.core.threads import load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
 from mkldist.data.grams import (
@@ -205,9 +204,6 @@ def parallel_map(work: Callable[[slice], None], n_kernels: int, entries: int) ->
 
 
 Check = Literal["full", "active", "none"]
-EPS = float(np.finfo(np.float64).eps)
-AT_ONCE = 2**17  # entries of the matrices that are factorised while they are in the cache
-MANY_ENTRIES = 2**20  # of a stack, from which on compiled code pays
 
 
 @dataclass(frozen=True)
@@ -231,17 +227,32 @@ class Inspection:
         check_word("check", check, get_args(Check))
         return cls(cast(Check, check), tolerance_of(dtype), where)
 
-    def inspected(self, matrix: Floats, kernel: int) -> Floats:
-        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
+    def sound(self, stack: Floats, largest: float) -> list[bool]:
+        """Return which of some matrices are finite and, unless unchecked, equal their transpose.
+
+        No entry of their diagonals is negative, or larger than `largest`.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = np.isfinite(stack.sum(axis=(1, 2)))
+        diagonals = np.einsum("mii->mi", stack)
+        found &= (diagonals >= 0.0).all(axis=1) & (diagonals <= largest).all(axis=1)
+        if self.check != "none":
+            found &= (stack == stack.swapaxes(1, 2)).all(axis=(1, 2))
+        return cast("list[bool]", found.tolist())
+
+    def inspected(self, matrix: Floats, kernel: int, *, sound: bool = False) -> Floats:
+        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero.
+
+        One that is known to be sound needs no check but that of its eigenvalues.
+        """
         place = f"{self.where}: kernel {kernel}"
-        if self.check == "none":
+        if not sound and self.check == "none":
             check_finite_matrix(matrix, place)
-            return matrix
-        check_symmetric(matrix, self.tolerance, place)
-        if self.check == "active":
-            check_diagonal(matrix, self.tolerance, place)
-            return matrix
-        return semidefinite(matrix, self.tolerance, place)
+        elif not sound:
+            check_symmetric(matrix, self.tolerance, place)
+            if self.check == "active":
+                check_diagonal(matrix, self.tolerance, place)
+        return semidefinite(matrix, self.tolerance, place) if self.check == "full" else matrix
 
     def require_semidefinite(self, matrix: Floats, kernel: int) -> None:
         """Raise GramError if a symmetric matrix has eigenvalues below zero, beyond rounding."""
@@ -279,135 +290,33 @@ def inspected_stack(stack: npt.NDArray[Any], inspection: Inspection) -> npt.NDAr
 
 
 def packed_bank(
-    stack: npt.NDArray[Any],
-    inspection: Inspection,
-    dtype: npt.DTypeLike = np.float64,
-    *,
-    many_entries: int = MANY_ENTRIES,
+    stack: npt.NDArray[Any], inspection: Inspection, dtype: npt.DTypeLike = np.float64
 ) -> MemoryBank:
-    """Check matrices (M, n, n) of numbers and pack them, several side by side.
+    """Check matrices (M, n, n) of numbers and pack them, a few at a time, several side by side.
 
-    Of many, compiled code packs those that it knows to pass; others are inspected one by one.  Of a
-    stack that is memory-mapped, only a few matrices are copied at a time.
+    What needs no second look, finite and to the bit symmetric matrices, is found for several
+    matrices at once; others are inspected one by one.
     """
     layout = TileLayout.for_points(stack.shape[1])
     values: Floating = np.empty((len(stack), layout.n_entries), dtype=dtype)
-    symmetric, full = inspection.check != "none", inspection.check == "full"
-    doubles = stack.dtype == values.dtype == np.float64 and stack.flags.c_contiguous
+    largest = LARGEST_SINGLE if values.dtype == np.float32 else LARGEST
 
     def work(kernels: slice) -> None:
-        others: Sequence[int] = range(kernels.start, kernels.stop)
-        if doubles and stack.size >= many_entries:
-            some, packed = stack[kernels], cast(Floats, values[kernels])
-            failed = pack_sound(some, layout, packed, symmetric=symmetric, factorised=full)
-            others = [kernels.start + m for m in failed]
-        for m in others:
-            matrix = np.asarray(stack[m], dtype=np.float64)
-            if values.dtype == np.float32:
-                check_finite_matrix(matrix, f"{inspection.where}: kernel {m}", LARGEST_SINGLE)
-            layout.pack(inspection.inspected(matrix, m), out=values[m])
+        part = np.asarray(stack[kernels], dtype=np.float64)
+        changed: dict[int, Floats] = {}
+        for m, sound in enumerate(inspection.sound(part, largest), start=kernels.start):
+            matrix = part[m - kernels.start]
+            if not sound:
+                check_finite_matrix(matrix, f"{inspection.where}: kernel {m}", largest)
+            passed = inspection.inspected(matrix, m, sound=sound)
+            if passed is not matrix:
+                changed[m] = passed
+        layout.pack(part, out=values[kernels])
+        for m, passed in changed.items():
+            layout.pack(passed, out=values[m])
 
     inspection.map(work, stack)
     return MemoryBank(values, layout)
-
-
-def pack_sound(
-    stack: npt.NDArray[Any],
-    layout: TileLayout,
-    packed: Floats,
-    *,
-    symmetric: bool,
-    factorised: bool,
-    at_once: int = AT_ONCE,
-) -> list[int]:
-    """Pack matrices, and return the indices of those that do not pass.
-
-    A matrix passes that is finite, and has no entry on its diagonal that is negative or too large;
-    where that is asked for, it equals its transpose, and ``K + n u trace(K) I``, with u the machine
-    epsilon, has a Cholesky factor.
-    """
-    n, edge = layout.n_points, layout.tile
-    step = max(1, at_once // n**2)
-    triangles = np.empty((step if factorised else 0, n, n))
-    grams = read_only(np.asarray(stack))
-    others: list[int] = []
-    for start in range(0, len(grams), step):
-        part = grams[start : start + step]
-        passed = np.zeros(len(part), dtype=bool)
-        _pack(part, layout.side, edge, packed[start : start + step], symmetric, triangles, passed)
-        if factorised:
-            pairs = zip(passed, triangles[: len(part)], strict=True)
-            passed &= [bool(sound) and factorise(one) for sound, one in pairs]
-        others += (start + np.flatnonzero(~passed)).tolist()
-    return others
-
-
-@compiled
-def _pack(
-    grams: Floats,
-    side: int,
-    edge: int,
-    packed: Floats,
-    symmetric: bool,
-    triangles: Floats,
-    passed: Bools,
-) -> None:
-    """Pack matrices, and write which pass; where triangles are wanted, copy each with its ridge."""
-    for k in range(len(grams)):
-        sound = _pack_tiles(grams[k], side, edge, packed[k], symmetric)
-        passed[k] = sound and _is_usable(grams[k])
-        if passed[k] and len(triangles):
-            _copy_triangle(grams[k], triangles[k])
-
-
-@compiled
-def _pack_tiles(matrix: Floats, side: int, edge: int, packed: Floats, symmetric: bool) -> bool:
-    """Pack a matrix by rows of its upper tiles; return True if it is finite, and symmetric.
-
-    Where it must be symmetric, a row of tiles that is not ends the packing.
-    """
-    n, place, unequal = len(matrix), 0, 0
-    above = below = 0.0
-    for row in range(side):
-        if symmetric and unequal > 0:
-            return False
-        for col in range(row, side):
-            left, width = col * edge, min(edge, n - col * edge)
-            height = min(edge, n - row * edge)
-            for i in range(row * edge, row * edge + height):
-                for j in range(width):
-                    packed[place + j] = matrix[i, left + j]
-                    above += matrix[i, left + j]
-                    below += matrix[left + j, i]
-                    unequal += matrix[i, left + j] != matrix[left + j, i]
-                for j in range(width, edge):
-                    packed[place + j] = 0.0
-                place += edge
-            for _ in range((edge - height) * edge):
-                packed[place] = 0.0
-                place += 1
-    return np.isfinite(above + below) and not (symmetric and unequal > 0)
-
-
-@compiled
-def _is_usable(matrix: Floats) -> bool:
-    """Return True if no entry of the diagonal is negative or too large."""
-    most = least = 0.0
-    for i in range(len(matrix)):
-        most, least = max(most, matrix[i, i]), min(least, matrix[i, i])
-    return most <= LARGEST and least >= 0.0
-
-
-@compiled
-def _copy_triangle(matrix: Floats, triangle: Floats) -> None:
-    """Copy the upper triangle of a matrix, and add ``n u trace(K)`` to its diagonal."""
-    n, trace = len(matrix), 0.0
-    for i in range(n):
-        trace += matrix[i, i]
-        for j in range(i, n):
-            triangle[i, j] = matrix[i, j]
-    for i in range(n):
-        triangle[i, i] += n * EPS * trace
 
 
 def precomputed_views(kernels: Any, features: Features) -> dict[str, GramView]:
