@@ -36,9 +36,8 @@ from mkldist.data.checks import as_sparse, check_sparse, check_values
 from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.fit.inputs import check_texts, divided, text_names
+from mkldist.fit.inputs import Features, check_texts, divided, text_names
 from mkldist.fit.preprocess import (
-    Rows,
     check_columns,
     check_labels,
     check_views,
@@ -143,7 +142,7 @@ class BankCache:
         self._shrink()
 
     @contextmanager
-    def bank(self, rows: Rows, **settings: Any) -> Iterator[KernelBank]:
+    def bank(self, rows: Features, **settings: Any) -> Iterator[KernelBank]:
         """Lend :class:`mkldist.KernelBank` of rows; no other thread uses it meanwhile."""
         from mkldist.fit.bank import KernelBank
 
@@ -157,8 +156,7 @@ class BankCache:
         try:
             with entry.lock:
                 if entry.bank is None:
-                    texts = () if rows.texts is None else rows.texts.names
-                    entry.bank = KernelBank(rows.table(), texts=texts, **settings)
+                    entry.bank = KernelBank(rows, **settings)
                     entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
                 yield entry.bank
         finally:
@@ -179,7 +177,7 @@ class BankCache:
 
 
 def _bank_key(
-    rows: Rows, *, kernels: Any, normalisation: Any, groups: Any, views: Any, **others: Any
+    rows: Features, *, kernels: Any, normalisation: Any, groups: Any, views: Any, **others: Any
 ) -> str:
     """Return the name of a bank by its content."""
     from mkldist.fit.bank import normalisation_steps
@@ -189,7 +187,7 @@ def _bank_key(
     choice = kernel_choice(kernels)
     return content_id(
         points=array_id(*rows.arrays),
-        names=None if rows.names is None else list(rows.names),
+        names=list(rows.names) if rows.named else None,
         kernels=choice.model_dump(mode="json"),
         normalisation=normalisation_steps(normalisation),
         functions=[
@@ -366,24 +364,24 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             settings["loss"] = default if default in losses[target] else losses[target][0]
         return method, settings
 
-    def _checked(self, X: Any, *, fitted: bool = False, **labels: Any) -> tuple[Rows, Any]:
+    def _checked(self, X: Any, *, fitted: bool = False, **labels: Any) -> tuple[Features, Any]:
         """Return rows of float64 and of texts, checked by scikit-learn, and labels if given."""
         if "y" in labels:
             check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
-        X, names, texts = pandas_frame(X), text_names(self.texts), None
+        X, of_texts, texts = pandas_frame(X), text_names(self.texts), None
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
             found = f"{self.scale!r:.60} for sparse X, which it would fill"
             hint = "Or call X.toarray(), or scale before by MaxAbsScaler in a pipeline"
             raise SpecError("scale", found, "None", hint)
-        if names:
+        if of_texts:
             validate_data(self, X, reset=not fitted, skip_check_array=True)
-            X, texts = divided(X, names, "X")
+            X, texts = divided(X, of_texts, "X")
         check_columns(X)
         checks = {
             "dtype": np.float64,
             "ensure_all_finite": "allow-nan" if self._may_lack else True,
-            "accept_sparse": "csr" if unscaled and not names else False,
+            "accept_sparse": "csr" if unscaled and not of_texts else False,
             **labels,
         }
         if texts is None:
@@ -394,11 +392,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             own = X if len(columns) else X.to_numpy(np.float64)
             found = check(own, ensure_min_features=0, **checks)
         numbers, y = found if "y" in labels else (found, None)
-        return Rows(numbers, None if columns is None else tuple(columns), texts), y
+        unnamed = (f"x{column}" for column in range(numbers.shape[1]))
+        names = tuple(unnamed if columns is None else columns)
+        return Features(numbers, names, columns is not None, texts=texts), y
 
     def _fit_problems(
         self,
-        rows: Rows,
+        rows: Features,
         problems: Sequence[Floats],
         settings: Mapping[str, Any],
         *,
@@ -422,8 +422,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 say(type(self).__name__, words)
 
         points = self._fit_preparation(rows)
-        laplacian = None if graph is None else self._laplacian(points.numbers, graph)
-        size = f"{pluralize(len(points), 'row')} and {pluralize(points.n_features, 'feature')}"
+        laplacian = None if graph is None else self._laplacian(points.points, graph)
+        size = f"{pluralize(points.n_points, 'row')} and {pluralize(len(points.names), 'feature')}"
         tell(f"makes the kernels of {size}, or takes those it made before")
         given: dict[str, Any] = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
         classes, solutions = self._function_names, []
@@ -454,7 +454,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 table.insert(0, "class", [name] * len(table))
         self.kernel_weights_ = pd.concat(tables, ignore_index=True)
 
-    def _fit_preparation(self, rows: Rows) -> Rows:
+    def _fit_preparation(self, rows: Features) -> Features:
         """Fit imputation and scaling on rows, and return these as kernels take them."""
         names = getattr(self, "feature_names_in_", None)
         self._views, self._text_views = column_views(
@@ -464,33 +464,32 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             None if names is None else tuple(names),
             () if rows.texts is None else rows.texts.names,
         )
-        unnamed = tuple(f"x{j}" for j in range(rows.n_features))
-        self._features = unnamed if rows.names is None else rows.names  # those of numbers
-        self._is_sparse = is_sparse(rows.numbers)
+        self._features = rows.names  # those of numbers
+        self._is_sparse = is_sparse(rows.points)
         self._ranges = None
         if not self._is_sparse:
-            low, high = np.fmin.reduce(rows.numbers), np.fmax.reduce(rows.numbers)
+            low, high = np.fmin.reduce(rows.points), np.fmax.reduce(rows.points)
             self._ranges = np.stack([low, high])
         steps = preparation(None, None)
-        if not self._is_sparse and rows.n_features:
-            check_views(rows.numbers, self._views, fitting=True)
+        if not self._is_sparse and len(rows.names):
+            check_views(rows.points, self._views, fitting=True)
             if isinstance(self.impute, str) and self.impute != "none":
-                check_values(rows.numbers, self._features, "median", "X")
+                check_values(rows.points, self._features, "median", "X")
             steps = preparation(self.impute, self.scale, self._views)
-        self.preparation_ = steps.fit(rows.numbers)
+        self.preparation_ = steps.fit(rows.points)
         return self._prepared(rows)
 
-    def _prepared(self, rows: Rows) -> Rows:
+    def _prepared(self, rows: Features) -> Features:
         """Return rows imputed and scaled, as kernels take them."""
         if rows.texts is not None:
             zero = [view for view in self._text_views.values() if view.missing == "zero"]
             allowed = [column for view in zero for column in view.columns]
             check_texts(rows.texts, allowed, "X", FILL_TEXTS)
-        X = rows.numbers
+        X = rows.points
         if self._is_sparse:
             sparse = as_sparse(X)
             check_sparse(sparse, "X")
-            return replace(rows, numbers=sparse)
+            return replace(rows, points=sparse)
         if is_sparse(X):
             hint = "Call X.toarray()"
             raise DataError("X", "sparse features", "dense ones, as those it was fitted on", hint)
@@ -499,10 +498,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if absent is not None and points.shape != X.shape:
             found = f"{points.shape[1]} columns of {X.shape[1]}"
             raise SpecError("scale", found, "as many, for views are blocks of them")
-        if (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
-            return replace(rows, numbers=np.ascontiguousarray(points, dtype=np.float64))
-        found = "values that are too large to be scaled, or NaN"
-        raise DataError("X", found, "finite features", "Rescale them")
+        if not (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
+            found = "values that are too large to be scaled, or NaN"
+            raise DataError("X", found, "finite features", "Rescale them")
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        if points.shape == X.shape:
+            return replace(rows, points=points)
+        names = tuple(f"x{column}" for column in range(points.shape[1]))  # of a user's transformer
+        return replace(rows, points=points, names=names, named=False)
 
     def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
         """Return the graph Laplacian of prepared rows."""
@@ -515,7 +518,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("graph", "rows that lack a view", "all features of all rows", hint)
         return graph_laplacian(points, graph_spec(graph))
 
-    def _bank_settings(self, points: Rows) -> dict[str, Any]:
+    def _bank_settings(self, points: Features) -> dict[str, Any]:
         """Return the arguments of :class:`mkldist.KernelBank` besides the points."""
         from mkldist.fit.bank import check_groups
 
@@ -538,7 +541,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             "seed": int(seed),
         }
 
-    def _chosen_kernels(self, points: Rows) -> Any:
+    def _chosen_kernels(self, points: Features) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
         from mkldist.kernels.families import NAMED_FAMILIES
 
@@ -561,14 +564,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             raise SpecError("kernels", f"{self.kernels!r}", expected, hint)
         return self.kernels
 
-    def _new_rows(self, X: Any) -> Rows:
+    def _new_rows(self, X: Any) -> Features:
         """Return new rows as kernels take them."""
         check_is_fitted(self)
         return self._prepared(self._checked(X, fitted=True)[0])
 
-    def _values(self, rows: Rows) -> Floats:
+    def _values(self, rows: Features) -> Floats:
         """Return the decision functions at prepared rows, (t, k)."""
-        numbers, texts = rows.numbers, rows.text_values
+        numbers, texts = rows.points, rows.text_values
         return np.concatenate([f.values(numbers, texts=texts) for f in self._expansions], axis=1)
 
     @property
@@ -616,7 +619,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             views.setdefault(name, set()).update(texts[c] for c in view.columns)
         parts = split_by(self._expansions, by, self._features, texts, views)
         values = [
-            flat(function.contributions(own, rows.numbers, texts=rows.text_values))
+            flat(function.contributions(own, rows.points, texts=rows.text_values))
             for function, own in parts
         ]
         columns = contribution_columns([own for _, own in parts], self._function_names)
@@ -1397,11 +1400,13 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         """
         method, settings = self._method_settings()
         rows, _ = self._checked(X)
-        used, weights = counted_rows(np.zeros(len(rows)), sample_weight)
+        used, weights = counted_rows(np.zeros(rows.n_points), sample_weight)
         rows = rows.where(used)
-        n = len(rows) if weights is None else float(weights.sum())
+        n = rows.n_points if weights is None else float(weights.sum())
         settings = _with_strength(method, positive("C", self.C) / n, settings, "C")
-        self._fit_problems(rows, [np.ones(len(rows))], settings, units=(0.0, n), weights=weights)
+        self._fit_problems(
+            rows, [np.ones(rows.n_points)], settings, units=(0.0, n), weights=weights
+        )
         self.objective_ *= n
         self.offset_ = -self.intercept_
         # ``C max(0, rho - f(x_i))`` up to a factor: above zero for outliers, and all zero
@@ -1415,18 +1420,18 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"C={self.C:g} is too small. Raise C"
         if reason:
-            listed = pluralize(len(rows), "training row")
+            listed = pluralize(rows.n_points, "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
         return self
 
-    def _chosen_kernels(self, points: Rows) -> Any:
+    def _chosen_kernels(self, points: Features) -> Any:
         from mkldist.kernels.families import LENGTHS, RELATIVE_WIDTHS
 
         chosen = super()._chosen_kernels(points)
         if not isinstance(chosen, str) or chosen != DEFAULT:
             return chosen
         of_texts = [Spectrum(LENGTHS, features="each")] if points.texts is not None else []
-        if not points.n_features:
+        if not len(points.names):
             return of_texts
         features = "views" if self._views else "all"
         return [Gaussian(relative_widths=RELATIVE_WIDTHS, features=features), *of_texts]
@@ -1552,7 +1557,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
         all_rows, all_labels = self._checked(X, y=y)
-        used, weights = counted_rows(np.zeros(len(all_rows)), sample_weight)
+        used, weights = counted_rows(np.zeros(all_rows.n_points), sample_weight)
         rows, y = all_rows.where(used), all_labels[used]
         labelled = _labelled(y)
         numbers = self._learn_classes(y[labelled])
@@ -1565,7 +1570,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         if not isinstance(graph, Mapping):
             raise SpecError("graph", f"{graph!r:.60}", 'a dict, such as {"neighbours": 6}')
         if graph.get("kind", "knn") == "knn":
-            graph = {"neighbours": max(1, min(NEIGHBOURS, len(rows) - 1)), **graph}
+            graph = {"neighbours": max(1, min(NEIGHBOURS, rows.n_points - 1)), **graph}
         needed = graph if method.needs_laplacian else None
         self._fit_problems(rows, problems, settings, weights=weights, graph=needed)
         self.transduction_ = self._classes_of(self._values(self._prepared(all_rows)))

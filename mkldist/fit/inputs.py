@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints, Target
+from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data.checks import as_features, canonical, check_sparse, check_values
-from mkldist.data.dataset import TextColumns
+from mkldist.data.dataset import TextColumns, fingerprint_parts, sparse_parts
 from mkldist.data.grams import check_stack
 from mkldist.data.tables import frame_features, frame_texts, pandas_frame
 from mkldist.errors import DataError, GramError, SpecError, nearest
@@ -346,6 +346,22 @@ class Features:
         """Number of points n."""
         return int(self.points.shape[0])
 
+    @property
+    def text_values(self) -> Array | None:
+        """The texts, (n, t) str objects; None without any."""
+        return None if self.texts is None else self.texts.values
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays that tell these points from others."""
+        own = sparse_parts(self.points) if is_sparse(self.points) else (self.points,)
+        return (*own, *fingerprint_parts(self.texts))
+
+    def where(self, chosen: Bools) -> Features:
+        """Return some of the points."""
+        texts = None if self.texts is None else self.texts.of_rows(np.flatnonzero(chosen))
+        return replace(self, points=self.points[chosen], texts=texts)
+
     @classmethod
     def of(
         cls, X: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
@@ -355,6 +371,10 @@ class Features:
         A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
         which are NaN, and `texts`, which are columns of a DataFrame.
         """
+        if isinstance(X, Features):  # of an estimator, which has checked them
+            own = canonical(X.points) if is_sparse(X.points) else X.points.copy()
+            _refuse_twice(X.names, where)
+            return replace(X, points=own, gaps=gaps)
         X, columns = divided(pandas_frame(X), texts, where)
         if columns is not None:
             check_texts(columns, range(len(texts) if gaps else 0), where, f"{ALLOW_GAPS}text")
@@ -369,10 +389,7 @@ class Features:
         named = hasattr(X, "columns") and hasattr(X, "to_numpy")
         if named:
             names = tuple(map(str, X.columns))
-            twice = next((name for name, count in Counter(names).items() if count > 1), None)
-            if twice is not None:
-                expected = "a name of its own for every column"
-                raise DataError(where, f"two columns {twice!r}", expected)
+            _refuse_twice(names, where)
             points = frame_features(X, where)
         else:
             try:
@@ -468,6 +485,13 @@ class Features:
                 raise DataError(where, f"a view {name!r}", expected, nearest(name, self.views))
         blocks = {n: v.like(by_name[n], f"{where}[{n!r}]") for n, v in self.views.items()}
         return Features._joined(blocks, where)
+
+
+def _refuse_twice(names: Sequence[str], where: str) -> None:
+    """Refuse columns of one name."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(where, f"two columns {twice!r}", "a name of its own for every column")
 
 
 def _check_entries(points: Floats, names: Sequence[str], where: str, *, gaps: bool) -> None:

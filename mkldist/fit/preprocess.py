@@ -7,7 +7,6 @@ preprocessing of sweeps and models.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self, get_args
 
@@ -21,22 +20,14 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardSca
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
-from mkldist.data.dataset import (
-    TextColumns,
-    View,
-    absent_of,
-    fingerprint_parts,
-    lacking_rows,
-    sparse_parts,
-)
+from mkldist.data.dataset import View, absent_of, lacking_rows
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.data.tables import frame_features
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.inputs import SHOWN
-from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import WORDS_FOR_FEATURES
 from mkldist.spec.kinds import MissingView
 
@@ -54,48 +45,6 @@ MARK = (
     "Mark rows without a label by the number -1: y = np.where(pd.isna(y), -1, y)",
     "a label for each row, -1 where it is unknown",
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows of an estimator."""
-
-    numbers: Floats
-    names: tuple[str, ...] | None = None
-    texts: TextColumns | None = None
-
-    def __len__(self) -> int:
-        return int(self.numbers.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number d of features of numbers."""
-        return int(self.numbers.shape[1])
-
-    @property
-    def text_values(self) -> Array | None:
-        """The texts, (n, t) str objects; None without any."""
-        return None if self.texts is None else self.texts.values
-
-    @property
-    def arrays(self) -> tuple[Array, ...]:
-        """The arrays that tell these rows from others."""
-        own = sparse_parts(self.numbers) if is_sparse(self.numbers) else (self.numbers,)
-        return (*own, *fingerprint_parts(self.texts))
-
-    def where(self, chosen: Bools) -> Rows:
-        """Return some of the rows."""
-        texts = None if self.texts is None else self.texts.of_rows(np.flatnonzero(chosen))
-        return replace(self, numbers=self.numbers[chosen], texts=texts)
-
-    def table(self) -> Any:
-        """Return the rows as :class:`mkldist.KernelBank` takes them."""
-        if self.names is None or is_sparse(self.numbers):
-            return self.numbers
-        frame = pd.DataFrame(self.numbers, columns=list(self.names))
-        if self.texts is None:
-            return frame
-        return frame.join(pd.DataFrame(self.texts.values, columns=list(self.texts.names)))
 
 
 def check_columns(X: Any) -> None:

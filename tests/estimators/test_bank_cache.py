@@ -19,17 +19,21 @@ from mkldist import MKLClassifier
 from mkldist.core.memory import physical_memory
 from mkldist.errors import SpecError
 from mkldist.fit.estimators import BANKS, BankCache
-from mkldist.fit.preprocess import Rows
+from mkldist.fit.inputs import Features
 from mkldist.kernels import Custom, Gaussian, Linear
 
 X = np.random.default_rng(0).normal(size=(50, 3))
 Y = X[:, 0] > 0.0
 
 
+def features(points, names=None):
+    return Features(points, names or ("x0", "x1", "x2"), named=names is not None)
+
+
 def lent(cache, kernels=None, points=X, names=None, **settings):
     usual = {"normalisation": "trace", "groups": {}, "views": {}, "backend": "auto", "seed": 0}
     kernels = kernels or [Gaussian(widths=1.0)]
-    with cache.bank(Rows(points, names), kernels=kernels, **{**usual, **settings}) as bank:
+    with cache.bank(features(points, names), kernels=kernels, **{**usual, **settings}) as bank:
         return bank
 
 
@@ -113,7 +117,7 @@ def test_threads_take_turns_on_a_bank_that_is_made_once():
     settings = {"normalisation": "trace", "groups": {}, "views": {}, "backend": "auto"}
 
     def use(_: int) -> None:
-        with cache.bank(Rows(X), kernels=[Gaussian(widths=1.0)], **settings) as bank:
+        with cache.bank(features(X), kernels=[Gaussian(widths=1.0)], **settings) as bank:
             with lock:
                 using[0] += 1
                 most[0] = max(most[0], using[0])

@@ -20,10 +20,10 @@ from sklearn.utils.estimator_checks import check_estimator_sparse_array, check_e
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, OneClassMKL, SemiSupervisedMKLClassifier
-from mkldist.data.dataset import TextColumns, View
+from mkldist.data.dataset import View
 from mkldist.errors import DataError, SpecError
 from mkldist.fit.estimators import BANKS
-from mkldist.fit.preprocess import Rows, check_views, column_views
+from mkldist.fit.preprocess import check_views, column_views
 from mkldist.kernels import Gaussian, Laplacian, Linear, Polynomial, Spectrum
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
@@ -491,12 +491,8 @@ def test_texts_that_do_not_fit_are_refused(estimator, rows, y, said):
 
 
 def test_views_are_divided_into_numbers_and_texts():
-    texts = TextColumns.of({"dna": ["acg"]})
     views = {"both": ["x", "dna"], "own": 1}
     assert column_views(views, "zero", 3, ("x", "z", "dna"), ["dna"]) == (
         {"both": View((0,), "zero"), "own": View((1,), "zero")},
         {"both": View((0,), "zero")},
     )
-    rows = Rows(np.ones((1, 2)), ("x", "z"), texts)
-    assert rows.table().columns.tolist() == ["x", "z", "dna"]
-    assert len(rows.where(np.array([False]))) == 0
