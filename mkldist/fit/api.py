@@ -6,8 +6,8 @@ import math
 import sys
 import time
 import warnings
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -165,7 +165,7 @@ def solve(
     settings = validate(chosen.params, method, params)
     check_effect(method, params, [settings])
     given = grams, y, laplacian, weights, groups, check, verbosity(verbose)
-    return _Instance.of(chosen, settings, *given).solve(settings)
+    return _solver(chosen, settings, *given)(settings)
 
 
 def solve_path(
@@ -220,11 +220,11 @@ def solve_path(
     points = [validate(chosen.params, method, {**params, "C": float(C)}) for C in values]
     check_effect(method, {**params, "C": values}, points)
     given = grams, y, laplacian, weights, groups, check, verbosity(verbose)
-    instance = _Instance.of(chosen, points[0], *given)
+    solve_from = _solver(chosen, points[0], *given)
     solutions: dict[float, Solution] = {}
     state = None
     for settings in chosen.along_path(points):
-        solution = instance.solve(settings, state)
+        solution = solve_from(settings, state)
         state = solution.state
         solutions[settings.C] = replace(solution, state=None)  # type: ignore[attr-defined]
     return [solutions[float(value)] for value in values]
@@ -311,83 +311,71 @@ def _path_of(method: Method, params: Mapping[str, Any]) -> Floats:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class _Instance:
-    """Method with the kernels and labels of a user, checked."""
+def _solver(
+    method: Method,
+    settings: SolverParams,
+    grams: Any,
+    y: Any,
+    laplacian: Any,
+    weights: Any,
+    groups: Any,
+    check: Literal["full", "active", "none"] | None,
+    verbose: int,
+) -> Callable[..., Solution]:
+    """Convert and check what a user gives, and return what runs the method on it.
 
-    method: Method
-    bank: KernelBank
-    labels: Floats
-    laplacian: Any
-    weights: Floats | None
-    groups: Ints | None
-    verbose: int
+    The labels come before the kernels, which take longer.  The function returned takes settings,
+    and the state of another solution to start from.
+    """
+    bank = grams if isinstance(grams, KernelBank) else None
+    if bank is None:
+        grams = gram_stack(grams)
+    elif check is not None:
+        found = f"{check!r} for a bank, which was checked when it was made"
+        raise SpecError("check", found, "no check")
+    n_points = grams.shape[1] if bank is None else bank.n_points
+    labels = label_array(y, (n_points,))
+    most = None
+    if bank is not None and bank.factored is not None:
+        memory = int(SHARE_OF_MEMORY * physical_memory())
+        most = most_points(method, settings, len(bank), memory)
+    check_method(
+        method,
+        settings.target,
+        labels,
+        has_laplacian=laplacian is not None,
+        weighted=weights is not None,
+        folds=settings.chosen_folds,
+        grouped=groups is not None,
+        in_memory=most,
+        rounded=bank is not None and bank.has_rounded_factors,
+    )
+    if len(labels) != n_points:
+        found = f"{pluralize(len(labels), 'label')} for {pluralize(n_points, 'point')}"
+        raise GramError("y", found, "one label a point")
+    laplacian = checked_laplacian(laplacian, n_points)
+    weights = weight_array(weights, n_points)
+    if bank is None:
+        bank = KernelBank.from_grams(grams, check=check or "full")
+    groups = bank.groups if groups is None else group_array(groups, len(bank))
+    view, made = bank.view, bank
 
-    @classmethod
-    def of(
-        cls,
-        method: Method,
-        settings: SolverParams,
-        grams: Any,
-        y: Any,
-        laplacian: Any,
-        weights: Any,
-        groups: Any,
-        check: Literal["full", "active", "none"] | None,
-        verbose: int,
-    ) -> _Instance:
-        """Convert and check what a user gives: the labels before the kernels, which take longer."""
-        bank = grams if isinstance(grams, KernelBank) else None
-        if bank is None:
-            grams = gram_stack(grams)
-        elif check is not None:
-            found = f"{check!r} for a bank, which was checked when it was made"
-            raise SpecError("check", found, "no check")
-        n_points = grams.shape[1] if bank is None else bank.n_points
-        labels = label_array(y, (n_points,))
-        most = None
-        if bank is not None and bank.factored is not None:
-            memory = int(SHARE_OF_MEMORY * physical_memory())
-            most = most_points(method, settings, len(bank), memory)
-        check_method(
-            method,
-            settings.target,
-            labels,
-            has_laplacian=laplacian is not None,
-            weighted=weights is not None,
-            folds=settings.chosen_folds,
-            grouped=groups is not None,
-            in_memory=most,
-            rounded=bank is not None and bank.has_rounded_factors,
-        )
-        if len(labels) != n_points:
-            found = f"{pluralize(len(labels), 'label')} for {pluralize(n_points, 'point')}"
-            raise GramError("y", found, "one label a point")
-        laplacian = checked_laplacian(laplacian, n_points)
-        weights = weight_array(weights, n_points)
-        if bank is None:
-            bank = KernelBank.from_grams(grams, check=check or "full")
-        groups = bank.groups if groups is None else group_array(groups, len(bank))
-        return cls(method, bank, labels, laplacian, weights, groups, verbose)
-
-    def solve(self, settings: SolverParams, start: Any = None) -> Solution:
-        """Run the method, from the state of another solution where one is given."""
-        method, bank, view = self.method, self.bank, self.bank.view
+    def solve_from(settings: SolverParams, start: Any = None) -> Solution:
         problem = problem_on(
             view,
             method,
-            self.labels,
-            laplacian=self.laplacian,
-            weights=self.weights,
-            groups=self.groups,
+            labels,
+            laplacian=laplacian,
+            weights=weights,
+            groups=groups,
             start=start,
-            shared=bank.graph_arrays if method.needs_laplacian else None,
+            shared=made.graph_arrays if method.needs_laplacian else None,
         )
-        lines = SolverLines(method.name, self.verbose, problem.clock)
+        lines = SolverLines(method.name, verbose, problem.clock)
         with threads_for(view.n_points):
             job = Job(method.name, view, problem, method.solve(problem, settings))
-            found = solve_job(job, method, settings, bank.factored)
-            bank.check_active(found.solution.kernel_weights)
+            found = solve_job(job, method, settings, made.factored)
+            made.check_active(found.solution.kernel_weights)
         solution = found.solution
         lines.ended(solution)
         if found.limit:
@@ -395,6 +383,8 @@ class _Instance:
         else:
             _warn_if_early(method.name, solution, settings)
         return solution
+
+    return solve_from
 
 
 def _warn_of_exact_gap(method: str, solution: Solution, settings: SolverParams, limit: str) -> None:

@@ -11,8 +11,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from inspect import signature
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -280,16 +279,30 @@ def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
     raise SpecError(name, f"{value!r:.60}", expected)
 
 
+@dataclass(eq=False, repr=False)
 class KernelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; each names its parameters itself, as scikit-learn asks."""
+    """Base of the estimators, with the parameters that all of them have."""
 
-    method_params: Mapping[str, Any] | None
+    method: str
+    _: KW_ONLY
+    kernels: Any = "default"
+    normalisation: Any = "variance"
+    impute: Any = "median"
+    scale: Any = "zscore"
+    tol: float = 0.01
+    method_params: Mapping[str, Any] | None = None
+    groups: Mapping[str, Sequence[int | str]] | None = None
+    views: Mapping[str, Any] | None = None
+    missing_views: str = "zero"
+    texts: Sequence[str] | None = None
+    backend: str = "auto"
+    random_state: int = 0
+    verbose: bool | int = False
+    _calibrated: Calibrated | None = field(init=False, default=None)
+
     _target = Target.CLASSES
-    _calibrated: Calibrated | None = None
 
-    def _set(self, parameters: Mapping[str, Any]) -> None:
-        """Set the parameters, the local variables of ``__init__``."""
-        self.__dict__ |= {name: parameters[name] for name in signature(type(self)).parameters}
+    def __post_init__(self) -> None:
         BANKS.serve(self)
 
     def __setstate__(self, state: Any) -> None:
@@ -672,6 +685,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return {"classes": None, "answers": self._answers}
 
 
+@dataclass(eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the classifiers: one decision function for two classes, one a class for more."""
 
@@ -717,7 +731,167 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         return self._classes_of(self._values(self._new_rows(X)))
 
 
-class MKLClassifier(KernelClassifier):
+@dataclass(eq=False, repr=False)
+class SupervisedClassifier(KernelClassifier):
+    """Base of the classifiers of labelled rows."""
+
+    _: KW_ONLY
+    tol: float = 0.03
+    class_weight: Any = None
+    shared_weights: bool | None = None
+    calibration: str | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Learn kernel weights and a decision function, after the choice of `C` where there is one.
+
+        Parameters
+        ----------
+        X : (n, d) array-like, sparse array or DataFrame
+            Training rows.
+        y : (n,) array-like
+            Labels of any type, of two classes or more.
+        sample_weight : (n,) array-like, optional
+            Weights of the rows, which multiply `C`, and those of held-out rows in scores.
+        groups : (n,) array-like, optional
+            Groups of rows that are not to be divided among folds.
+
+        Raises
+        ------
+        ValueError
+            For rows, labels, weights or parameters that cannot be used.  Errors of
+            ``mkldist.errors`` are among them.
+
+        Warns
+        -----
+        mkldist.errors.ConvergenceWarning
+            If a solver stops before it reaches the tolerance.
+        """
+        if self.calibration not in (None, "sigmoid", "isotonic"):
+            found = f"{self.calibration!r:.60}"
+            raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
+        settings = self._solver_settings()
+        X = pandas_frame(X)
+        rows, y = self._checked(X, y=y)
+        used, weights = counted_rows(y, sample_weight, self.class_weight)
+        numbers = self._learn_classes(y[used])
+        shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
+        shared = len(self.classes_) > 2 and (can_share if shared is None else shared)
+        if shared and not can_share:
+            able = one_of(methods_for(ProblemFacts(laplacian=False, shared_weights=True)))
+            found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
+            raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
+        problems = one_against_rest(numbers, len(self.classes_), shared=shared)
+        own = None
+        if sample_weight is not None:
+            own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
+        of_groups = None if groups is None else np.asarray(groups)[used]
+
+        self._calibrated = None
+
+        def choose(bank: KernelBank) -> Mapping[str, Any]:
+            given = bank, problems, settings, y[used]
+            chosen, held_out = self._chosen(*given, sample_weight=own, groups=of_groups)
+            if self.calibration is not None:
+                if held_out is None:
+                    hint = "Set calibration=None, or add rows of it"
+                    folds = _folds(None, y[used], of_groups, FOLDS, hint)
+                    [values] = self._on_folds(bank, problems, folds, [settings], y[used], own)
+                    held_out = folds, values
+                self._calibrated = self._calibration(*held_out, numbers, own, weights)
+            return chosen
+
+        self._fit_problems(rows.where(used), problems, settings, weights=weights, choose=choose)
+        return self
+
+    def _chosen(
+        self,
+        bank: KernelBank,
+        problems: Sequence[Floats],
+        settings: Mapping[str, Any],
+        y: npt.NDArray[Any],
+        *,
+        sample_weight: Floats | None,
+        groups: Any,
+    ) -> tuple[Mapping[str, Any], _HeldOut | None]:
+        """Return settings that are chosen on a bank, none, and decisions on folds at them."""
+        return {}, None
+
+    def _on_folds(
+        self,
+        bank: KernelBank,
+        problems: Sequence[Floats],
+        folds: Sequence[tuple[Ints, Ints]],
+        settings: Sequence[Mapping[str, Any]],
+        y: npt.NDArray[Any],
+        sample_weight: Floats | None,
+    ) -> list[list[Floats]]:
+        """Return decision values (h, k) of held-out rows, by setting and by fold.
+
+        Classes are balanced on the training rows of each fold.
+        """
+        from mkldist.fit.api import held_out_values
+
+        method = METHODS[self.method]
+        points = [validate(method.params, method.name, one) for one in settings]
+        own = np.ones(len(y)) if sample_weight is None else sample_weight
+        weights = [sample_weights(y[train], own[train], self.class_weight) for train, _ in folds]
+        return held_out_values(method, bank, problems, folds, points, weights)
+
+    def _calibration(
+        self,
+        folds: Sequence[tuple[Ints, Ints]],
+        values: Sequence[Floats],
+        numbers: Ints,
+        sample_weight: Floats | None,
+        weights: Floats | None,
+    ) -> Calibrated:
+        """Return the probabilities by decision values of held-out rows, and what they predict.
+
+        A class whose rows weigh more has probabilities that count more, in the same proportion.
+        """
+        rows, found = np.concatenate([out for _, out in folds]), np.concatenate(values)
+        own = np.ones(len(numbers)) if sample_weight is None else sample_weight
+        first = np.unique(numbers, return_index=True)[1]
+        of_classes = np.ones(len(first)) if weights is None else (weights / own)[first]
+        curves = fit_curves(found, numbers[rows], str(self.calibration), own[rows])
+        if len(curves) > 1:
+            return Calibrated(curves, class_weights=tuple(of_classes.tolist()))
+        return Calibrated(curves, curves[0].value_above(of_classes[0] / of_classes.sum()))
+
+    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
+        if self._calibrated is None:
+            return super()._classes_of(values)
+        return self.classes_[self._calibrated.predicted(values, self._precedence)]
+
+    @property
+    def predict_proba(self) -> Callable[[Any], Floats]:
+        """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
+
+        :meth:`predict` returns the class of the greatest one, or, with `class_weight`, of the
+        greatest product of class weight and probability.
+
+        Parameters
+        ----------
+        X : (t, d) array-like, sparse array or DataFrame
+            Rows.
+        """
+        if self.calibration is None:
+            raise AttributeError(
+                "predict_proba: found calibration=None, so that decision values have no "
+                "probabilities; expected 'sigmoid' or 'isotonic'. Make the estimator with "
+                "calibration='sigmoid' and fit it again, or call decision_function."
+            )
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> Any:
+        values = self._values(self._new_rows(X))
+        if self._calibrated is None:  # set_params(calibration=...) came after the fit
+            raise NotFittedError(f"{type(self).__name__}: fit it again, with its calibration")
+        return self._calibrated.probabilities(values)
+
+
+@dataclass(eq=False, repr=False)
+class MKLClassifier(SupervisedClassifier):
     """Classifier on a weighted sum of kernels, whose weights it learns.
 
     With the default method, ``level``, it minimises
@@ -861,117 +1035,9 @@ class MKLClassifier(KernelClassifier):
     True
     """
 
-    def __init__(
-        self, method: str = "level", *, C: float = 1.0, kernels: Any = "default",
-        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
-        tol: float = 0.03, class_weight: Any = None, shared_weights: bool | None = None,
-        calibration: str | None = None, method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
-        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:  # fmt: skip
-        self._set(locals())
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Learn kernel weights and a decision function.
-
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse array or DataFrame
-            Training rows.
-        y : (n,) array-like
-            Labels of any type, of two classes or more.
-        sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply `C`.
-        groups : (n,) array-like, optional
-            Groups of rows that are not to be divided among the folds of `calibration`.
-
-        Raises
-        ------
-        ValueError
-            For rows, labels, weights or parameters that cannot be used.  Errors of
-            ``mkldist.errors`` are among them.
-
-        Warns
-        -----
-        mkldist.errors.ConvergenceWarning
-            If a solver stops before it reaches the tolerance.
-        """
-        return self._fit(X, y, sample_weight, groups)
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Self:
-        """Learn kernel weights and a decision function; `groups` are those of rows, for folds."""
-        if self.calibration not in (None, "sigmoid", "isotonic"):
-            found = f"{self.calibration!r:.60}"
-            raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
-        settings = self._solver_settings()
-        X = pandas_frame(X)
-        rows, y = self._checked(X, y=y)
-        used, weights = counted_rows(y, sample_weight, self.class_weight)
-        numbers = self._learn_classes(y[used])
-        shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
-        shared = len(self.classes_) > 2 and (can_share if shared is None else shared)
-        if shared and not can_share:
-            able = one_of(methods_for(ProblemFacts(laplacian=False, shared_weights=True)))
-            found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
-            raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
-        problems = one_against_rest(numbers, len(self.classes_), shared=shared)
-        own = None
-        if sample_weight is not None:
-            own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
-        of_groups = None if groups is None else np.asarray(groups)[used]
-
-        self._calibrated = None
-
-        def choose(bank: KernelBank) -> Mapping[str, Any]:
-            given = bank, problems, settings, y[used]
-            chosen, held_out = self._chosen(*given, sample_weight=own, groups=of_groups)
-            if self.calibration is not None:
-                if held_out is None:
-                    hint = "Set calibration=None, or add rows of it"
-                    folds = _folds(None, y[used], of_groups, FOLDS, hint)
-                    [values] = self._on_folds(bank, problems, folds, [settings], y[used], own)
-                    held_out = folds, values
-                self._calibrated = self._calibration(*held_out, numbers, own, weights)
-            return chosen
-
-        self._fit_problems(rows.where(used), problems, settings, weights=weights, choose=choose)
-        return self
-
-    def _chosen(
-        self,
-        bank: KernelBank,
-        problems: Sequence[Floats],
-        settings: Mapping[str, Any],
-        y: npt.NDArray[Any],
-        *,
-        sample_weight: Floats | None,
-        groups: Any,
-    ) -> tuple[Mapping[str, Any], _HeldOut | None]:
-        """Return settings that are chosen on a bank, none, and decisions on folds at them."""
-        return {}, None
-
-    def _on_folds(
-        self,
-        bank: KernelBank,
-        problems: Sequence[Floats],
-        folds: Sequence[tuple[Ints, Ints]],
-        settings: Sequence[Mapping[str, Any]],
-        y: npt.NDArray[Any],
-        sample_weight: Floats | None,
-    ) -> list[list[Floats]]:
-        """Return decision values (h, k) of held-out rows, by setting and by fold.
-
-        Classes are balanced on the training rows of each fold.
-        """
-        from mkldist.fit.api import held_out_values
-
-        method = METHODS[self.method]
-        points = [validate(method.params, method.name, one) for one in settings]
-        own = np.ones(len(y)) if sample_weight is None else sample_weight
-        weights = [sample_weights(y[train], own[train], self.class_weight) for train, _ in folds]
-        return held_out_values(method, bank, problems, folds, points, weights)
+    method: str = "level"
+    _: KW_ONLY
+    C: float = 1.0
 
     def _solver_settings(self) -> dict[str, Any]:
         """Return the parameters of the method with C, which one without takes only as 1."""
@@ -986,60 +1052,9 @@ class MKLClassifier(KernelClassifier):
             raise SpecError("C", found, "C=1.0, its default", hint)
         return settings
 
-    def _calibration(
-        self,
-        folds: Sequence[tuple[Ints, Ints]],
-        values: Sequence[Floats],
-        numbers: Ints,
-        sample_weight: Floats | None,
-        weights: Floats | None,
-    ) -> Calibrated:
-        """Return the probabilities by decision values of held-out rows, and what they predict.
 
-        A class whose rows weigh more has probabilities that count more, in the same proportion.
-        """
-        rows, found = np.concatenate([out for _, out in folds]), np.concatenate(values)
-        own = np.ones(len(numbers)) if sample_weight is None else sample_weight
-        first = np.unique(numbers, return_index=True)[1]
-        of_classes = np.ones(len(first)) if weights is None else (weights / own)[first]
-        curves = fit_curves(found, numbers[rows], str(self.calibration), own[rows])
-        if len(curves) > 1:
-            return Calibrated(curves, class_weights=tuple(of_classes.tolist()))
-        return Calibrated(curves, curves[0].value_above(of_classes[0] / of_classes.sum()))
-
-    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
-        if self._calibrated is None:
-            return super()._classes_of(values)
-        return self.classes_[self._calibrated.predicted(values, self._precedence)]
-
-    @property
-    def predict_proba(self) -> Callable[[Any], Floats]:
-        """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
-
-        :meth:`predict` returns the class of the greatest one, or, with `class_weight`, of the
-        greatest product of class weight and probability.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
-        if self.calibration is None:
-            raise AttributeError(
-                "predict_proba: found calibration=None, so that decision values have no "
-                "probabilities; expected 'sigmoid' or 'isotonic'. Make the estimator with "
-                "calibration='sigmoid' and fit it again, or call decision_function."
-            )
-        return self._probabilities
-
-    def _probabilities(self, X: Any) -> Any:
-        values = self._values(self._new_rows(X))
-        if self._calibrated is None:  # set_params(calibration=...) came after the fit
-            raise NotFittedError(f"{type(self).__name__}: fit it again, with its calibration")
-        return self._calibrated.probabilities(values)
-
-
-class MKLClassifierCV(MKLClassifier):
+@dataclass(eq=False, repr=False)
+class MKLClassifierCV(SupervisedClassifier):
     """:class:`mkldist.MKLClassifier` with a `C` chosen by cross-validation along a path.
 
     On the training rows of every fold the solver goes through all `Cs`, each time from the last
@@ -1085,37 +1100,11 @@ class MKLClassifierCV(MKLClassifier):
     True
     """
 
-    def __init__(
-        self, method: str = "level", *, Cs: Sequence[float] = PATH_OF_C, cv: Any = None,
-        scoring: Any = None, kernels: Any = "default", normalisation: Any = "variance",
-        impute: Any = "median", scale: Any = "zscore", tol: float = 0.03,
-        class_weight: Any = None, shared_weights: bool | None = None,
-        calibration: str | None = None, method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
-        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:  # fmt: skip
-        self._set(locals())
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C, and learn kernel weights and a decision function.
-
-        Parameters
-        ----------
-        X, y
-            As for :class:`mkldist.MKLClassifier`.
-        sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply C, and those of the held-out rows in the scores.
-        groups : (n,) array-like, optional
-            Groups of rows that are not to be divided among folds.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
-        """
-        return self._fit(X, y, sample_weight, groups)
+    method: str = "level"
+    _: KW_ONLY
+    Cs: Sequence[float] = PATH_OF_C
+    cv: Any = None
+    scoring: Any = None
 
     def _solver_settings(self) -> dict[str, Any]:
         """Return the parameters of the method without C."""
@@ -1219,6 +1208,7 @@ def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) 
     return float(np.average(decided.predict(rows) == y, weights=sample_weight))
 
 
+@dataclass(eq=False, repr=False)
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Regression on a weighted sum of kernels, whose weights it learns.
 
@@ -1266,16 +1256,9 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 
     _target = Target.VALUES
 
-    def __init__(
-        self, method: str = "primalmkl", *, C: float = 1.0, kernels: Any = "default",
-        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
-        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
-        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:  # fmt: skip
-        self._set(locals())
+    method: str = "primalmkl"
+    _: KW_ONLY
+    C: float = 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a function.
@@ -1321,6 +1304,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         return self._values(self._new_rows(X))[:, 0]
 
 
+@dataclass(eq=False, repr=False)
 class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """Outlier detection on a weighted sum of kernels, whose weights it learns.
 
@@ -1367,16 +1351,9 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
 
     _target = Target.ONE_CLASS
 
-    def __init__(
-        self, method: str = "primalmkl", *, C: float = 100.0, kernels: Any = "default",
-        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
-        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
-        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:  # fmt: skip
-        self._set(locals())
+    method: str = "primalmkl"
+    _: KW_ONLY
+    C: float = 100.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows.
@@ -1470,6 +1447,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
 
+@dataclass(eq=False, repr=False)
 class SemiSupervisedMKLClassifier(KernelClassifier):
     """Classifier on a weighted sum of kernels that learns from rows without labels too.
 
@@ -1522,17 +1500,11 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
 
     _target = Target.PARTIAL
 
-    def __init__(
-        self, method: str = "lapmkl", *, gamma_a: float = 0.01, gamma_i: float = 0.01,
-        graph: Mapping[str, Any] | None = None, kernels: Any = "default",
-        normalisation: Any = "variance", impute: Any = "median", scale: Any = "zscore",
-        tol: float = 0.01, method_params: Mapping[str, Any] | None = None,
-        groups: Mapping[str, Sequence[int | str]] | None = None,
-        views: Mapping[str, Any] | None = None, missing_views: str = "zero",
-        texts: Sequence[str] | None = None, backend: str = "auto", random_state: int = 0,
-        verbose: bool | int = False,
-    ) -> None:  # fmt: skip
-        self._set(locals())
+    method: str = "lapmkl"
+    _: KW_ONLY
+    gamma_a: float = 0.01
+    gamma_i: float = 0.01
+    graph: Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a decision function.
