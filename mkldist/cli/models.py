@@ -314,7 +314,7 @@ def predict_command(
         n_threads=n_threads, explained_by=explain, scored=score,
     )  # fmt: skip
     notes = [*unseen_lines(done.unseen), *done.notes]
-    if explain and all(len({*own}) < 2 for _, own in fitted.parts(explain)):
+    if explain and all(len({*own}) < 2 for _, own in fitted.parts(explain).functions):
         notes.append(
             f"all active kernels are one part by {explain}, so that no contribution is told from "
             "another: kernels of single features, groups or views have parts of their own"

@@ -13,22 +13,29 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.bank.passes import answered
 from mkldist.bank.requests import Combine, Matvec, Request
 from mkldist.bank.view import BankView
+from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.identity import array_id
+from mkldist.data.dataset import Dataset
+from mkldist.data.labels import name_of_number, number_name, number_of_name
 from mkldist.errors import GramError, SpecError
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.gaps import Presence, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import expansion_sums, takes
+from mkldist.scores import constant_answers, predicted_classes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Labels = npt.NDArray[Any]
 
 BLOCK_BYTES = 2**25  # of kernel values that are in memory together
 KERNELS_AT_ONCE = 16  # which share the distances of a feature subset
@@ -463,82 +470,153 @@ BY = ("views", "features", "kernels")
 INTERCEPT = "intercept"
 
 
-def parts_of(
+def _parts_of(
     function: Expansion,
     by: str,
-    feature_names: Sequence[str],
-    text_names: Sequence[str] = (),
-    views: Mapping[str, Collection[str]] | None = None,
+    feature_names: tuple[str, ...],
+    text_names: tuple[str, ...],
+    views: Mapping[str, Collection[str]],
 ) -> list[str]:
     """Return the part of a decision function that each of its S kernels belongs to."""
-    features, texts = tuple(feature_names), tuple(text_names)
     if by == "kernels":
-        return function.names(features, texts)
-    lists = [(function.kernels, features)]
+        return function.names(feature_names, text_names)
+    lists = [(function.kernels, feature_names)]
     if function.texts is not None:
-        lists.append((function.texts.kernels, texts))
+        lists.append((function.texts.kernels, text_names))
     found = []
     for kernels, names in lists:
         places = kernels.subset_names(names)
         for m in range(len(kernels)):
-            own = [names[column] for column in kernels.features_of(m).tolist()]
-            place = places[kernels.subset[m]]
-            found.append(place if by == "features" else view_of(own, views or {}, place))
+            own, place = {names[c] for c in kernels.features_of(m)}, places[kernels.subset[m]]
+            of_view = (view for view, columns in views.items() if own <= {*columns})
+            found.append(place if by == "features" else next(of_view, place))
     return found + [kernel.view for kernel in function.given]
 
 
-def split_by(
-    functions: Sequence[Expansion],
-    by: str,
-    feature_names: Sequence[str],
-    text_names: Sequence[str],
-    views: Mapping[str, Collection[str]],
-) -> list[tuple[Expansion, list[str]]]:
-    """Return decision functions, each with the part of each of its kernels.
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """Decision functions divided among parts: views, features or kernels."""
 
-    By features, additive kernels are divided among theirs.
+    functions: list[tuple[Expansion, list[str]]]  # each with the part of each of its kernels
+    columns: list[tuple[Hashable, str | None]]
+    """Class and part of each column of the values.
+
+    The class is None for a single function; the last part of a class is its intercept, None.
     """
-    if by not in BY:
-        raise SpecError("by", f"{by!r:.60}", f"one of {', '.join(map(repr, BY))}")
-    if by == "features":
-        functions = [one.of_single_features() for one in functions]
-    return [(one, parts_of(one, by, feature_names, text_names, views)) for one in functions]
+
+    @classmethod
+    def of(
+        cls,
+        functions: Sequence[Expansion],
+        by: str,
+        feature_names: tuple[str, ...],
+        text_names: tuple[str, ...],
+        views: Mapping[str, Collection[str]],
+        classes: Sequence[Hashable] | None,
+    ) -> Contributions:
+        """Divide functions; by features, additive kernels are divided among theirs."""
+        if by not in BY:
+            raise SpecError("by", f"{by!r:.60}", f"one of {', '.join(map(repr, BY))}")
+        if by == "features":
+            functions = [one.of_single_features() for one in functions]
+        found = [(one, _parts_of(one, by, feature_names, text_names, views)) for one in functions]
+        named: list[list[str | None]] = [[*dict.fromkeys(own), None] for _, own in found]
+        if not classes:
+            return cls(found, [(None, name) for name in named[0]])
+        if len(named) < len(classes):  # which share their kernels
+            named = named * len(classes)
+        pairs = zip(classes, named, strict=True)
+        return cls(found, [(c, name) for c, own in pairs for name in own])
+
+    def values(
+        self, points: Floats, between: Between | None = None, texts: Array | None = None
+    ) -> Floats:
+        """Return contributions at points, (t, c), class after class."""
+        found = [one.contributions(own, points, between, texts) for one, own in self.functions]
+        return np.hstack([np.moveaxis(one, 2, 1).reshape(len(one), -1) for one in found])
+
+    def table(self, values: Floats) -> pd.DataFrame:
+        """Return contributions (t, c) as a table, with levels ``class`` and ``part`` of classes."""
+        import pandas as pd
+
+        named = [(c, INTERCEPT if part is None else part) for c, part in self.columns]
+        if named[0][0] is None:
+            return pd.DataFrame(values, columns=[part for _, part in named])
+        names = ["class", "part"]
+        return pd.DataFrame(values, columns=pd.MultiIndex.from_tuples(named, names=names))
 
 
-def view_of(columns: Sequence[str], views: Mapping[str, Collection[str]], other: str) -> str:
-    """Return the view that has all of these columns, or `other`."""
-    own = {*columns}
-    return next((name for name, of_view in views.items() if own <= {*of_view}), other)
+@dataclass(frozen=True, eq=False)
+class LabelCoding:
+    """The step from decision values to predictions."""
+
+    classes: Labels | None
+    answers: tuple[float, ...]
+    positive_at_zero: bool = True
+
+    @classmethod
+    def of_dataset(cls, dataset: Dataset, rows: Ints) -> LabelCoding:
+        """Return the coding of the labels of some rows of a data set."""
+        if dataset.classes is None:
+            return cls(None, constant_answers(dataset.y[rows], 0))
+        answers = constant_answers(dataset.class_numbers[rows], len(dataset.classes))
+        return cls(_typed(dataset.classes), answers)
+
+    @property
+    def order(self) -> Ints:
+        """Positions of the classes by precedence: a tie of several goes to the most frequent."""
+        return np.argsort(-np.array(self.answers), kind="stable")
+
+    @property
+    def function_names(self) -> tuple[str, ...]:
+        """Names of the decision functions: those of more than two classes, else empty."""
+        if self.classes is None or len(self.classes) <= 2:
+            return ()
+        return tuple(map(str, self.classes.tolist()))
+
+    def predictions(self, values: Floats, calibration: Calibrated | None = None) -> Labels:
+        """Return the predictions of decision values (t, k), (t,): labels, or real values."""
+        if self.classes is None:
+            return values[:, 0]
+        if calibration is not None:
+            return self.classes[calibration.predicted(values, self.order)]
+        if len(self.classes) > 2:
+            return self.classes[predicted_classes(values.T, self.order)]
+        positive = values[:, 0] >= 0.0 if self.positive_at_zero else values[:, 0] > 0.0
+        return self.classes[positive.astype(np.intp)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON takes them."""
+        return {
+            "classes": None if self.classes is None else self.classes.tolist(),
+            "type": None if self.classes is None else self.classes.dtype.str,
+            "answers": list(self.answers),
+            "positive_at_zero": self.positive_at_zero,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> LabelCoding:
+        """Return the coding of which :meth:`as_dict` gave the fields."""
+        answers = tuple(map(float, fields["answers"]))
+        if fields["classes"] is None:
+            return cls(None, answers)
+        kind = str(fields["type"])
+        classes = np.array(fields["classes"], dtype=object if kind.endswith("O") else kind)
+        return cls(classes, answers, bool(fields["positive_at_zero"]))
 
 
-def contribution_columns(
-    parts: Sequence[Sequence[str]], classes: Sequence[Hashable] | None
-) -> list[tuple[Hashable, str | None]]:
-    """Return class and part of each column of contributions; the last part of a class is None.
+def _typed(names: tuple[str, ...]) -> Labels:
+    """Return names of classes as whole numbers or numbers where all are, else as text.
 
-    That is its intercept.  `parts` are those of the kernels of each decision function.  `classes`
-    is None for a single one, and then stands first in every column.
+    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
     """
-    named = [[*dict.fromkeys(own), None] for own in parts]
-    if classes is None:
-        return [(None, name) for name in named[0]]
-    if len(named) < len(classes):  # which share their kernels
-        named = named * len(classes)
-    return [(c, name) for c, own in zip(classes, named, strict=True) for name in own]
-
-
-def contribution_table(
-    values: Floats, columns: Sequence[tuple[Hashable, str | None]]
-) -> pd.DataFrame:
-    """Return contributions (t, c) as a table; levels ``class`` and ``part`` of several classes."""
-    import pandas as pd
-
-    named = [(c, INTERCEPT if part is None else part) for c, part in columns]
-    if named[0][0] is None:
-        return pd.DataFrame(values, columns=[part for _, part in named])
-    return pd.DataFrame(values, columns=pd.MultiIndex.from_tuples(named, names=["class", "part"]))
-
-
-def flat(values: Floats) -> Floats:
-    """Return contributions (t, P + 1, k) as (t, k (P + 1)), class after class."""
-    return np.moveaxis(values, 2, 1).reshape(len(values), -1)
+    if not all(name_of_number(name) == name for name in names):
+        return np.array(names)
+    numbers = [number_of_name(name) for name in names]
+    if all(isinstance(number, int) for number in numbers):
+        whole = np.array(numbers)
+        return whole if whole.dtype.kind in "iu" else np.array(numbers, dtype=object)
+    exact = all(
+        number_name(float(number)) == name for number, name in zip(numbers, names, strict=True)
+    )
+    return np.array(numbers, dtype=np.float64) if exact else np.array(names)

@@ -35,6 +35,7 @@ from mkldist.data.checks import as_sparse, check_sparse, check_values
 from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
+from mkldist.fit.decision import Contributions, LabelCoding
 from mkldist.fit.inputs import Features, check_texts, divided, text_names
 from mkldist.fit.preprocess import (
     check_columns,
@@ -52,7 +53,7 @@ from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels import Gaussian, Spectrum
 from mkldist.kernels.objects import Precomputed
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.scores import constant_answers, predicted_classes
+from mkldist.scores import constant_answers
 from mkldist.solvers.base import (
     LEARNS_CLASSES_APART,
     PATH_OF_C,
@@ -299,6 +300,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: int = 0
     verbose: bool | int = False
     _calibrated: Calibrated | None = field(init=False, default=None)
+    _labels: LabelCoding = field(init=False)
 
     _target = Target.CLASSES
 
@@ -587,6 +589,22 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         numbers, texts = rows.points, rows.text_values
         return np.concatenate([f.values(numbers, texts=texts) for f in self._expansions], axis=1)
 
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the prediction of each row: its class, its value, or 1 and for outliers -1.
+
+        A tie of several classes goes to the most frequent one.
+
+        Parameters
+        ----------
+        X : (t, d) array-like, sparse array or DataFrame
+            Rows.
+        """
+        return self._predicted(self._values(self._new_rows(X)))
+
+    def _predicted(self, values: Floats) -> npt.NDArray[Any]:
+        """Return the predictions of decision values (t, k)."""
+        return self._labels.predictions(values, self._calibrated)
+
     @property
     def _function_names(self) -> list[Hashable] | None:
         """Classes where there is a decision function for each; None for a single function."""
@@ -624,19 +642,13 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         mkldist.errors.SpecError
             For another `by`.
         """
-        from mkldist.fit.decision import contribution_columns, contribution_table, flat, split_by
-
         rows, texts = self._new_rows(X), text_names(self.texts)
         views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
         for name, view in self._text_views.items():
             views.setdefault(name, set()).update(texts[c] for c in view.columns)
-        parts = split_by(self._expansions, by, self._features, texts, views)
-        values = [
-            flat(function.contributions(own, rows.points, texts=rows.text_values))
-            for function, own in parts
-        ]
-        columns = contribution_columns([own for _, own in parts], self._function_names)
-        found = contribution_table(np.concatenate(values, axis=1), columns)
+        names = self._features, texts, views, self._function_names
+        parts = Contributions.of(self._expansions, by, *names)
+        found = parts.table(parts.values(rows.points, texts=rows.text_values))
         return found.set_index(X.index) if isinstance(X, pd.DataFrame) else found
 
     def to_model(self) -> Model:
@@ -651,10 +663,14 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             text.
         """
         from mkldist.data.dataset import SourceColumns
-        from mkldist.fit.model import LabelCoding, Model
+        from mkldist.fit.model import Model
         from mkldist.methods.regularizers import named
 
         check_is_fitted(self)
+        classes = [] if self._labels.classes is None else self._labels.classes.tolist()
+        if not all(isinstance(one, str | int | float) for one in classes):
+            expected = "numbers, text or truth values, for a file"
+            raise SpecError("classes", f"{classes[0]!r:.60}", expected)
         features, columns, texts = self._features, text_names(self.texts), None
         if columns:
             empty = np.empty((0, len(columns)), dtype=object)
@@ -666,7 +682,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             fitted_numbers(self.preparation_, len(features)),
             self._expansions,
             tuple(solution.kernel_weights[function.index] for solution, function in pairs),
-            LabelCoding(**self._outcome()),
+            self._labels,
             {
                 "dataset": "an estimator's data",
                 "method": self.method,
@@ -680,34 +696,17 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             ranges=self._ranges,
         ).with_texts(texts)
 
-    def _outcome(self) -> dict[str, Any]:
-        """Return the arguments of a model's ``LabelCoding``; by default predictions are values."""
-        return {"classes": None, "answers": self._answers}
-
 
 @dataclass(eq=False, repr=False)
 class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the classifiers: one decision function for two classes, one a class for more."""
 
     def _learn_classes(self, y: npt.NDArray[Any]) -> Ints:
-        """Keep the classes of labels, their shares and precedence; return the labels' numbers."""
+        """Keep the classes of labels and their shares; return the labels' numbers."""
         self.classes_, numbers = encoded(y)
-        self._answers = constant_answers(numbers, len(self.classes_))
-        self._precedence = np.argsort(-np.array(self._answers), kind="stable")
+        answers = constant_answers(numbers, len(self.classes_))
+        self._labels = LabelCoding(self.classes_, answers, positive_at_zero=False)
         return numbers
-
-    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
-        """Return the classes that decision values (t, k) predict."""
-        if values.shape[1] == 1:
-            return self.classes_[(values[:, 0] > 0.0).astype(np.intp)]
-        return self.classes_[predicted_classes(values.T, self._precedence)]
-
-    def _outcome(self) -> dict[str, Any]:
-        classes = self.classes_
-        if not all(isinstance(one, str | int | float) for one in classes.tolist()):
-            found = f"{classes.tolist()[0]!r:.60}"
-            raise SpecError("classes", found, "numbers, text or truth values, for a file")
-        return {"classes": classes, "answers": self._answers, "positive_at_zero": False}
 
     def decision_function(self, X: Any) -> Floats:
         """Return decision values: (t,) for two classes, (t, k) for k.
@@ -719,16 +718,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
         """
         values = self._values(self._new_rows(X))
         return values if values.shape[1] > 1 else values[:, 0]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row; a tie of several goes to the most frequent one.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
-        return self._classes_of(self._values(self._new_rows(X)))
 
 
 @dataclass(eq=False, repr=False)
@@ -857,11 +846,6 @@ class SupervisedClassifier(KernelClassifier):
         if len(curves) > 1:
             return Calibrated(curves, class_weights=tuple(of_classes.tolist()))
         return Calibrated(curves, curves[0].value_above(of_classes[0] / of_classes.sum()))
-
-    def _classes_of(self, values: Floats) -> npt.NDArray[Any]:
-        if self._calibrated is None:
-            return super()._classes_of(values)
-        return self.classes_[self._calibrated.predicted(values, self._precedence)]
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:
@@ -1200,7 +1184,7 @@ class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, rows: Ints) -> npt.NDArray[Any]:
         """Return the classes of rows by number, (h, 1)."""
-        return self.classifier._classes_of(self.values[rows[:, 0]])
+        return self.classifier._predicted(self.values[rows[:, 0]])
 
 
 def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) -> float:
@@ -1288,20 +1272,10 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         centre = float(values[0] if constant else np.average(values, weights=weights))
         variance = 1.0 if constant else np.average((values - centre) ** 2, weights=weights)
         units = centre, math.sqrt(variance)
-        self._answers = constant_answers(values, 0)
+        self._labels = LabelCoding(None, constant_answers(values, 0))
         problem = (values - centre) / units[1]
         self._fit_problems(rows, [problem], settings, units=units, weights=weights)
         return self
-
-    def predict(self, X: Any) -> Floats:
-        """Return the values of rows.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
-        return self._values(self._new_rows(X))[:, 0]
 
 
 @dataclass(eq=False, repr=False)
@@ -1384,6 +1358,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         self._fit_problems(
             rows, [np.ones(rows.n_points)], settings, units=(0.0, n), weights=weights
         )
+        self._labels = LabelCoding(np.array([-1, 1]), (0.0, 1.0))
         self.objective_ *= n
         self.offset_ = -self.intercept_
         # ``C max(0, rho - f(x_i))`` up to a factor: above zero for outliers, and all zero
@@ -1413,9 +1388,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         features = "views" if self._views else "all"
         return [Gaussian(relative_widths=RELATIVE_WIDTHS, features=features), *of_texts]
 
-    def _outcome(self) -> dict[str, Any]:
-        return {"classes": np.array([-1, 1]), "answers": (0.0, 1.0)}
-
     def decision_function(self, X: Any) -> Floats:
         """Return decision values (t,), negative for outliers.
 
@@ -1435,16 +1407,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             Rows.
         """
         return self.decision_function(X) + self.offset_
-
-    def predict(self, X: Any) -> npt.NDArray[np.intp]:
-        """Return 1 for rows that are described, -1 for outliers.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
-        return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
 
 @dataclass(eq=False, repr=False)
@@ -1545,7 +1507,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             graph = {"neighbours": max(1, min(NEIGHBOURS, rows.n_points - 1)), **graph}
         needed = graph if method.needs_laplacian else None
         self._fit_problems(rows, problems, settings, weights=weights, graph=needed)
-        self.transduction_ = self._classes_of(self._values(self._prepared(all_rows)))
+        self.transduction_ = self._predicted(self._values(self._prepared(all_rows)))
         given = np.flatnonzero(used)[labelled]
         self.transduction_[given] = y[labelled]
         return self

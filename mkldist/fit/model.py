@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from shlex import quote
@@ -23,14 +22,13 @@ import numpy.typing as npt
 
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.calibration import Calibrated
-from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats
 from mkldist.core.checksums import MAGIC, Arrays, frame, unframed
 from mkldist.core.durable import remove_temporaries, write_file, writing
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.checks import as_sparse, check_sparse
 from mkldist.data.dataset import (
-    Dataset,
     SourceColumns,
     TextColumns,
     View,
@@ -39,7 +37,6 @@ from mkldist.data.dataset import (
     from_arrays,
     lacking_rows,
 )
-from mkldist.data.labels import name_of_number, number_name, number_of_name
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.errors import (
     DataError,
@@ -51,12 +48,11 @@ from mkldist.errors import (
 )
 from mkldist.fit.decision import (
     Between,
+    Contributions,
     Expansion,
+    LabelCoding,
+    Labels,
     TextSupport,
-    contribution_columns,
-    contribution_table,
-    flat,
-    split_by,
 )
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.new_rows import (
@@ -75,7 +71,6 @@ from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomK
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.scores import constant_answers, predicted_classes
 from mkldist.spec.checks import as_path, check_flags
 
 if TYPE_CHECKING:
@@ -373,7 +368,6 @@ def _check_probe(support: Expansion | TextSupport, expected: Floats, where: str)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Labels = npt.NDArray[Any]
 Decide = Callable[[Floats, Between | None, Array | None], Floats]
 """Function of prepared points, kernel values of views, and texts, that gives values of rows."""
 
@@ -407,80 +401,6 @@ def in_order(
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelCoding:
-    """The step from decision values to predictions."""
-
-    classes: Labels | None
-    answers: tuple[float, ...]
-    positive_at_zero: bool = True
-
-    @classmethod
-    def of_dataset(cls, dataset: Dataset, rows: Ints) -> LabelCoding:
-        """Return the coding of the labels of some rows of a data set."""
-        if dataset.classes is None:
-            return cls(None, constant_answers(dataset.y[rows], 0))
-        answers = constant_answers(dataset.class_numbers[rows], len(dataset.classes))
-        return cls(_typed(dataset.classes), answers)
-
-    @property
-    def order(self) -> Ints:
-        """Positions of the classes by precedence: a tie of several goes to the most frequent."""
-        return np.argsort(-np.array(self.answers), kind="stable")
-
-    @property
-    def function_names(self) -> tuple[str, ...]:
-        """Names of the decision functions: those of more than two classes, else empty."""
-        if self.classes is None or len(self.classes) <= 2:
-            return ()
-        return tuple(map(str, self.classes.tolist()))
-
-    def predictions(self, values: Floats) -> Labels:
-        """Return the predictions of decision values (t, k), (t,): labels, or real values."""
-        if self.classes is None:
-            return values[:, 0]
-        if len(self.classes) > 2:
-            return self.classes[predicted_classes(values.T, self.order)]
-        positive = values[:, 0] >= 0.0 if self.positive_at_zero else values[:, 0] > 0.0
-        return self.classes[positive.astype(np.intp)]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON takes them."""
-        return {
-            "classes": None if self.classes is None else self.classes.tolist(),
-            "type": None if self.classes is None else self.classes.dtype.str,
-            "answers": list(self.answers),
-            "positive_at_zero": self.positive_at_zero,
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> LabelCoding:
-        """Return the coding of which :meth:`as_dict` gave the fields."""
-        answers = tuple(map(float, fields["answers"]))
-        if fields["classes"] is None:
-            return cls(None, answers)
-        kind = str(fields["type"])
-        classes = np.array(fields["classes"], dtype=object if kind.endswith("O") else kind)
-        return cls(classes, answers, bool(fields["positive_at_zero"]))
-
-
-def _typed(names: tuple[str, ...]) -> Labels:
-    """Return names of classes as whole numbers or numbers where all are, else as text.
-
-    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
-    """
-    if not all(name_of_number(name) == name for name in names):
-        return np.array(names)
-    numbers = [number_of_name(name) for name in names]
-    if all(isinstance(number, int) for number in numbers):
-        whole = np.array(numbers)
-        return whole if whole.dtype.kind in "iu" else np.array(numbers, dtype=object)
-    exact = all(
-        number_name(float(number)) == name for number, name in zip(numbers, names, strict=True)
-    )
-    return np.array(numbers, dtype=np.float64) if exact else np.array(names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -716,42 +636,20 @@ class Model:
             For another `by`.
         """
         parts = self.parts(by)
-        columns = contribution_columns(
-            [own for _, own in parts], self.labels.function_names or None
-        )
-        decide = partial(self.contributions_at, parts)
-        return contribution_table(self._values(X, views, decide, len(columns)), columns)
+        return parts.table(self._values(X, views, parts.values, len(parts.columns)))
 
-    def parts(self, by: str) -> list[tuple[Expansion, list[str]]]:
-        """Return each decision function and the part of each of its kernels.
-
-        By features, additive kernels are divided among theirs; see :meth:`contributions`.
-        """
+    def parts(self, by: str) -> Contributions:
+        """Return the decision functions divided among parts; see :meth:`contributions`."""
         views = {n: [self.feature_names[c] for c in v.columns] for n, v in self.views.items()}
         for name in self.view_columns:
             texts = [text for text in self.texts if text.startswith(f"{name}.")]
             views[name] = [*views.get(name, ()), *texts]
-        return split_by(self.functions, by, self.feature_names, tuple(self.texts), views)
-
-    def contributions_at(
-        self,
-        parts: Sequence[tuple[Expansion, Sequence[str]]],
-        points: Floats,
-        between: Between | None,
-        texts: Array | None,
-    ) -> Floats:
-        """Return contributions (r, c) of :meth:`parts` at prepared points."""
-        return np.concatenate(
-            [flat(function.contributions(own, points, between, texts)) for function, own in parts],
-            axis=1,
-        )
+        given = by, self.feature_names, tuple(self.texts), views, self.labels.function_names
+        return Contributions.of(self.functions, *given)
 
     def predictions(self, values: Floats) -> Labels:
         """Return the predictions of decision values (t, k), (t,)."""
-        classes = self.labels.classes
-        if self.calibration is None or classes is None:
-            return self.labels.predictions(values)
-        return classes[self.calibration.predicted(values, self.labels.order)]
+        return self.labels.predictions(values, self.calibration)
 
     def decision_function(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
         """Return decision values, (t,), or (t, k) of k > 2 classes; real values as predicted.

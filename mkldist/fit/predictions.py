@@ -23,7 +23,7 @@ from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST, finite_number, name_of_number
 from mkldist.errors import DataError, OutputError, ending_words
-from mkldist.fit.decision import INTERCEPT, Between, Expansion, contribution_columns
+from mkldist.fit.decision import INTERCEPT, Between, Contributions
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
@@ -92,8 +92,7 @@ def write_predictions(
         single_threaded(),
         _writer(target) as write,
     ):
-        names = None if parts is None else [own for _, own in parts]
-        write([[name] for name in _columns(model, rows.id, names)])
+        write([[name] for name in _columns(model, rows.id, parts)])
         for block, values in model.joined(rows, joined, n_threads, decide):
             write(account.add(block, values))
         if not account.n_rows:
@@ -135,14 +134,14 @@ def _writer(target: Path | None) -> Iterator[Any]:
             yield lambda columns: rows.writerows(zip(*columns, strict=True))
 
 
-def _columns(model: Model, id: str, parts: Sequence[Sequence[str]] | None) -> list[str]:
+def _columns(model: Model, id: str, parts: Contributions | None) -> list[str]:
     """Return the names of the columns of a file of predictions."""
     named = [] if model.labels.classes is None else ["decision"]
     named += [] if model.calibration is None else ["probability"]
     names = model.labels.function_names
     found = [f"{name}[{one}]" for name in named for one in names] if names else named
     found = [*([id] if id else []), "prediction", *found]
-    for c, part in [] if parts is None else contribution_columns(parts, names or None):
+    for c, part in [] if parts is None else parts.columns:
         of_class = "" if c is None else f"[{c}]"
         found.append(
             f"{INTERCEPT}{of_class}" if part is None else f"contribution{of_class}[{part}]"
@@ -152,14 +151,14 @@ def _columns(model: Model, id: str, parts: Sequence[Sequence[str]] | None) -> li
 
 def _explained(
     model: Model,
-    parts: Sequence[tuple[Expansion, Sequence[str]]],
+    parts: Contributions,
     points: Floats,
     between: Between | None,
     texts: Array | None,
 ) -> Floats:
     """Return decision values at prepared points, and then contributions."""
     values = model.decision_values(points, between, texts)
-    return np.concatenate([values, model.contributions_at(parts, points, between, texts)], axis=1)
+    return np.concatenate([values, parts.values(points, between, texts)], axis=1)
 
 
 @dataclass(eq=False)

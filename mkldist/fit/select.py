@@ -21,9 +21,9 @@ from mkldist.data.preprocessing import fitted_preprocessing
 from mkldist.data.snapshot import HEADER, load_snapshot, snapshot_header
 from mkldist.data.splits import inner_folds, n_inner_folds
 from mkldist.errors import DataError, InputError, StoreError, nearest
-from mkldist.fit.decision import Expansion
+from mkldist.fit.decision import Expansion, LabelCoding
 from mkldist.fit.engine import BankInputs, FailedFit, Fitted, fit, opened, subproblems_of
-from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.model import Model
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS

@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.core.threads import single_threaded
 from mkldist.data.dataset import SourceColumns
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.fit.decision import Expansion
-from mkldist.fit.model import LabelCoding, Model
+from mkldist.fit.decision import Expansion, LabelCoding
+from mkldist.fit.model import Model
 from mkldist.fit.predictions import write_predictions
 from mkldist.kernels.kernel_list import KernelList
 from tests.benchmarks.measuring import Measured, named

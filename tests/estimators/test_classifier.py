@@ -380,7 +380,7 @@ def classifier(request):
 def test_the_second_of_two_classes_has_positive_values_alone(classifier):
     numbers = classifier._learn_classes(np.array(["no", "yes", "no"]))
     assert numbers.tolist() == [0, 1, 0]
-    predicted = classifier._classes_of(np.array([[-2.0], [0.0], [1e-300]]))
+    predicted = classifier._predicted(np.array([[-2.0], [0.0], [1e-300]]))
     assert predicted.tolist() == ["no", "no", "yes"]
     assert classifier._function_names is None
 
@@ -388,7 +388,7 @@ def test_the_second_of_two_classes_has_positive_values_alone(classifier):
 def test_ties_of_several_classes_go_to_the_most_frequent_one(classifier):
     classifier._learn_classes(np.array([7, 5, 7, 9, 9, 9]))
     values = [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 2.0, 2.0]]
-    assert classifier._classes_of(np.array(values)).tolist() == [9, 7, 9, 5]
+    assert classifier._predicted(np.array(values)).tolist() == [9, 7, 9, 5]
     assert classifier._function_names == [5, 7, 9]
 
 

@@ -427,7 +427,7 @@ def test_texts_alone_are_searched_and_the_bank_of_a_split_is_made_once(monkeypat
 
     class Counted(mkldist.KernelBank):
         def __init__(self, X_TEXT, *args, **settings):
-            sizes.append(len(X_TEXT))
+            sizes.append(X_TEXT.n_points)
             super().__init__(X_TEXT, *args, **settings)
 
     monkeypatch.setattr("mkldist.fit.bank.KernelBank", Counted)

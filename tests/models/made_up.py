@@ -12,8 +12,8 @@ import mkldist
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.data.dataset import SourceColumns, View
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
-from mkldist.fit.decision import Expansion
-from mkldist.fit.model import LabelCoding, Model, kernel_list
+from mkldist.fit.decision import Expansion, LabelCoding
+from mkldist.fit.model import Model, kernel_list
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.kernels import Gaussian, Polynomial
 

@@ -15,7 +15,8 @@ import pytest
 import mkldist
 from mkldist.data.dataset import Dataset, SourceColumns
 from mkldist.errors import DataError, UnknownCategoryWarning
-from mkldist.fit.model import LabelCoding, in_order
+from mkldist.fit.decision import LabelCoding
+from mkldist.fit.model import in_order
 from mkldist.fit.new_rows import NewRows, opened_rows, unseen_lines
 from tests.models.made_up import COLUMNS, FEATURES, made_up_model, made_up_table, plain_values
 

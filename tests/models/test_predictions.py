@@ -286,7 +286,7 @@ def test_a_kill_while_writing_leaves_no_file_of_that_name(tmp_path):
     script = """
 import os, sys
 from pathlib import Path
-from mkldist.fit.model import LabelCoding
+from mkldist.fit.decision import LabelCoding
 from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import made_up_model
 predictions, calls = LabelCoding.predictions, []
