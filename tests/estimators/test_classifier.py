@@ -118,7 +118,7 @@ def test_the_bank_of_a_split_is_made_once_in_a_search(monkeypatch, wdbc):
 
     class Counted(mkldist.KernelBank):
         def __init__(self, X, *args, **settings):
-            made.append(len(X))
+            made.append(X.n_points)
             super().__init__(X, *args, **settings)
 
     monkeypatch.setattr("mkldist.fit.bank.KernelBank", Counted)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import coo_array, csr_array, csr_matrix, random_array
+from scipy.sparse import csr_array, random_array
 from sklearn.base import clone
-from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator_sparse_array, check_estimator_sparse_tag
 
@@ -25,11 +23,8 @@ from mkldist.errors import DataError, SpecError
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.preprocess import check_views, column_views
 from mkldist.kernels import Gaussian, Laplacian, Linear, Polynomial, Spectrum
-from mkldist.run.sweep import run_sweep
-from mkldist.spec.load import load_sweep
 from tests.methods.instances import Instance
 from tests.methods.references.simplex_svm import simplex_optimum
-from tests.refit.sweeps import recorded
 
 RNG = np.random.default_rng(5)
 N, VIEWS = 60, {"clinical": [0, 1], "genes": slice(2, 6)}
@@ -88,58 +83,6 @@ def test_kernels_are_those_of_masked_rows():
     np.testing.assert_allclose(model.decision_function(X[TEST]), values, atol=1e-4)
 
 
-SWEEP = """
-name = "views"
-tol = 1e-8
-[[datasets]]
-name = "mine"
-file = "mine.csv"
-label = "ill"
-impute = "median"
-[[datasets.views]]
-name = "clinical"
-columns = ["age", "crp"]
-[[datasets.views]]
-name = "genes"
-columns = ["a", "b", "c", "d"]
-missing = "zero"
-[splits]
-repeats = 1
-[[banks]]
-normalisation = "variance"
-[[banks.kernels]]
-function = "gaussian"
-widths = [1, 3]
-features = "views"
-[[banks.kernels]]
-function = "linear"
-features = "genes"
-[[methods]]
-name = "level"
-C = 2
-[outputs]
-predictions = true
-"""
-
-
-@pytest.mark.slow
-def test_the_answer_is_that_of_a_sweep(tmp_path: Path):
-    FRAME.assign(ill=Y).to_csv(tmp_path / "mine.csv", index=False)
-    file = tmp_path / "views.toml"
-    file.write_text(SWEEP)
-    run_sweep(load_sweep(file), origin=file, output=tmp_path / "results")
-    [record] = recorded(tmp_path / "results")
-    test = record.test_rows
-    train = np.setdiff1d(np.arange(N), test)
-    views = {"clinical": ["age", "crp"], "genes": ["a", "b", "c", "d"]}
-    model = MKLClassifier(kernels=KERNELS, views=views, C=2.0, tol=1e-8)
-    model.fit(FRAME.iloc[train], Y[train])
-    assert model.objective_ == pytest.approx(record.objective, rel=1e-7)
-    np.testing.assert_allclose(
-        model.decision_function(FRAME.iloc[test]), record.decision_values, atol=1e-4
-    )
-
-
 FEW = np.where(np.arange(N) < 30, Y + 1, -1)  # classes 0 and 2
 ESTIMATORS = [
     (MKLClassifier(), Y),
@@ -149,57 +92,9 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.parametrize(("estimator", "y"), ESTIMATORS, ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize("missing", ["zero", "impute"])
-def test_every_estimator_takes_views_and_its_model_predicts_the_same(
-    estimator, y, missing, tmp_path
-):
-    views = {"clinical": ["age", "crp"], "genes": ["a", "b", "c", "d"]}
-    model = clone(estimator).set_params(views=views, missing_views=missing).fit(FRAME, y)
-    table = model.kernel_weights_.drop_duplicates("name")
-    counts = table.groupby(["features", "function"]).size().to_dict()
-    expected = {(view, "gaussian"): 4 for view in views}
-    assert counts == expected | {(v, "additive"): 3 for v in views if y is not None}
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(FRAME), model.predict(FRAME))
-    model.to_model().save(tmp_path / "a.model")
-    kept = mkldist.load_model(tmp_path / "a.model")
-    np.testing.assert_allclose(kept.predict(FRAME), model.predict(FRAME), rtol=1e-9)
-    shares = model.contributions(FRAME, by="features")
-    assert set(shares.columns) <= {"clinical", "genes", "intercept", *FRAME.columns}
-    if missing == "zero" and "genes" in shares:
-        assert (shares.loc[LACKING, "genes"] == 0.0).all()
-
-
 def test_rows_without_any_view_get_the_intercept():
     model = MKLClassifier(views={"all columns": slice(None)}).fit(X, Y)
     assert model.decision_function(np.full((1, 6), np.nan)) == model.intercept_
-
-
-@pytest.mark.slow
-def test_views_are_searched_in_a_pipeline():
-    pipeline = make_pipeline(MKLClassifier(tol=0.1))
-    grid = {
-        "mklclassifier__views": [None, VIEWS],
-        "mklclassifier__missing_views": ["zero", "impute"],
-    }
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, Y)
-    assert search.best_score_ > 0.8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [csr_array, csr_matrix, coo_array])
-def test_sparse_rows_are_those_of_dense_ones(kind):
-    kernels = [Gaussian([0.5, 2], features=["all", "each"]), Polynomial(2), Linear()]
-    model = MKLClassifier(kernels=kernels, scale=None, tol=1e-6, C=3.0)
-    dense = clone(model).fit(SPARSE.toarray()[TRAIN], TEXT[TRAIN])
-    sparse = model.fit(kind(SPARSE[TRAIN]), TEXT[TRAIN])
-    assert sparse.objective_ == pytest.approx(dense.objective_, rel=2e-6)
-    np.testing.assert_allclose(
-        sparse.decision_function(kind(SPARSE[TEST])),
-        dense.decision_function(SPARSE.toarray()[TEST]),
-        atol=1e-2,
-    )
 
 
 def test_the_default_widths_follow_the_spread_of_sparse_rows():
@@ -234,32 +129,6 @@ def test_sparse_kernels_are_those_of_scikit_learn():
     )
 
 
-@pytest.mark.parametrize(
-    ("estimator", "y"),
-    [
-        (MKLClassifier(), TEXT),
-        (MKLClassifier(class_weight="balanced", views={"first": slice(10)}), TEXT),
-        (MKLRegressor(), np.asarray(SPARSE.sum(axis=1))),
-        (OneClassMKL(), None),
-        (SemiSupervisedMKLClassifier(), np.where(np.arange(N) < 30, TEXT == "long", -1)),
-    ],
-    ids=["classes", "views", "values", "one-class", "few-labels"],
-)
-def test_every_estimator_takes_sparse_rows_and_its_model_predicts_the_same(estimator, y, tmp_path):
-    model = clone(estimator).set_params(scale=None).fit(SPARSE, y)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(SPARSE), model.predict(SPARSE))
-    assert isinstance(again._expansions[0].points, csr_array)
-    model.to_model().save(tmp_path / "a.model")
-    kept = mkldist.load_model(tmp_path / "a.model")
-    assert kept.is_sparse
-    expected = model.predict(SPARSE)
-    if expected.dtype.kind == "f":
-        np.testing.assert_allclose(kept.predict(SPARSE), expected, rtol=1e-9)
-    else:
-        np.testing.assert_array_equal(kept.predict(SPARSE), expected)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "y"), ESTIMATORS, ids=lambda one: type(one).__name__)
 def test_scikit_learn_agrees_on_sparse_rows(estimator, y):
@@ -268,13 +137,6 @@ def test_scikit_learn_agrees_on_sparse_rows(estimator, y):
         check_estimator_sparse_tag(type(one).__name__, one)
         check_estimator_sparse_array(type(one).__name__, one)
     assert unscaled.__sklearn_tags__().input_tags.sparse
-
-
-@pytest.mark.slow
-def test_sparse_rows_are_searched_in_a_pipeline():
-    pipeline = make_pipeline(MaxAbsScaler(), MKLClassifier(scale=None, tol=0.1))
-    search = GridSearchCV(pipeline, {"mklclassifier__C": [0.1, 10.0]}, cv=2, error_score="raise")
-    assert search.fit(SPARSE, TEXT).best_score_ > 0.6
 
 
 @pytest.mark.parametrize(
@@ -377,38 +239,53 @@ ESTIMATORS_TEXT = [
     (OneClassMKL(texts=["dna"]), None),
     (SemiSupervisedMKLClassifier(texts=["dna"]), FEW_TEXT),
 ]
-IDS = ["classes", "calibrated", "values", "one-class", "few-labels"]
 
 
-def test_decisions_are_those_of_explicit_matrices():
-    model = clone(CLASSIFIER).set_params(method="uniform", normalisation="none", tol=1e-8)
-    model.fit(X_TEXT[:N_TRAIN], Y_TEXT[:N_TRAIN])
-    points = StandardScaler().fit(X_TEXT[["x", "z"]][:N_TRAIN]).transform(X_TEXT[["x", "z"]])
-    total = rbf_kernel(points, gamma=0.5)
-    for length in (1, 2):
-        counter = CountVectorizer(analyzer="char", ngram_range=(length, length))
-        counts = counter.fit_transform(X_TEXT["dna"]).toarray().astype(float)
-        total = total + counts @ counts.T
-    svm = SVC(kernel="precomputed", tol=1e-10).fit(total[:N_TRAIN, :N_TRAIN] / 3, Y_TEXT[:N_TRAIN])
-    expected = svm.decision_function(total[N_TRAIN:, :N_TRAIN] / 3)
-    np.testing.assert_allclose(model.decision_function(X_TEXT[N_TRAIN:]), expected, atol=1e-4)
+OF_VIEWS = {"views": {"clinical": ["age", "crp"], "genes": ["a", "b", "c", "d"]}}
+FEW_SPARSE = np.where(np.arange(N) < 30, TEXT == "long", -1)
+KINDS = [
+    *((one, FRAME, y, {**OF_VIEWS, "missing_views": "zero"}) for one, y in ESTIMATORS),
+    (MKLClassifier(), FRAME, Y, {**OF_VIEWS, "missing_views": "impute"}),
+    (MKLClassifier(), SPARSE, TEXT, {"scale": None}),
+    (MKLClassifier(class_weight="balanced"), SPARSE, TEXT,
+     {"scale": None, "views": {"first": slice(10)}}),
+    (MKLRegressor(), SPARSE, np.asarray(SPARSE.sum(axis=1)), {"scale": None}),
+    (OneClassMKL(), SPARSE, None, {"scale": None}),
+    (SemiSupervisedMKLClassifier(), SPARSE, FEW_SPARSE, {"scale": None}),
+    *((one, X_TEXT, y, {}) for one, y in ESTIMATORS_TEXT),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("estimator", "y"), ESTIMATORS_TEXT, ids=IDS)
-def test_estimators_their_pickles_and_their_models_agree(estimator, y, tmp_path):
-    model = clone(estimator).fit(X_TEXT, y)
-    assert model.n_features_in_ == 3
-    assert model.feature_names_in_.tolist() == ["dna", "x", "z"]
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X_TEXT), model.predict(X_TEXT))
+@pytest.mark.parametrize(("estimator", "rows", "y", "settings"), KINDS)
+def test_estimators_their_pickles_and_their_models_agree(estimator, rows, y, settings, tmp_path):
+    model = clone(estimator).set_params(**settings).fit(rows, y)
+    again, expected = pickle.loads(pickle.dumps(model)), model.predict(rows)
+    np.testing.assert_array_equal(again.predict(rows), expected)
     model.to_model().save(tmp_path / "a.model")
-    kept = mkldist.load_model(tmp_path / "a.model").predict(X_TEXT[["z", "dna", "x"]])
-    if kept.dtype.kind == "f":
-        np.testing.assert_allclose(kept, model.predict(X_TEXT), rtol=1e-9)
+    kept = mkldist.load_model(tmp_path / "a.model")
+    assert kept.is_sparse == (rows is SPARSE)
+    found = kept.predict(rows if rows is SPARSE else rows.iloc[:, ::-1])
+    if expected.dtype.kind == "f":
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
     else:
-        np.testing.assert_array_equal(kept, model.predict(X_TEXT))
+        np.testing.assert_array_equal(found, expected)
+    if rows is SPARSE:
+        return
+    assert model.feature_names_in_.tolist() == rows.columns.tolist()
     with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(X_TEXT.rename(columns={"dna": "rna"}))
+        model.predict(rows.rename(columns={rows.columns[0]: "other"}))
+
+
+def test_each_view_has_default_kernels_and_shares_of_its_own():
+    for estimator, y in ESTIMATORS:
+        model = clone(estimator).set_params(**OF_VIEWS).fit(FRAME, y)
+        table = model.kernel_weights_.drop_duplicates("name")
+        counts = table.groupby(["features", "function"]).size().to_dict()
+        expected = {(view, "gaussian"): 4 for view in VIEWS}
+        assert counts == expected | {(v, "additive"): 3 for v in VIEWS if y is not None}
+        shares = model.contributions(FRAME, by="features")
+        assert set(shares.columns) <= {"clinical", "genes", "intercept", *FRAME.columns}
+        assert "genes" not in shares or (shares.loc[LACKING, "genes"] == 0.0).all()
 
 
 @pytest.mark.parametrize("by", ["kernels", "features"])
@@ -418,6 +295,23 @@ def test_contributions_of_texts_and_numbers_add_up(by):
     assert ("dna" in shares) == (by == "features")
     total = shares.sum(axis=1)
     np.testing.assert_allclose(total, model.decision_function(X_TEXT), atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("pipeline", "rows", "y", "grid"),
+    [
+        (make_pipeline(MKLClassifier(tol=0.1)), X, Y,
+         {"mklclassifier__views": [None, VIEWS],
+          "mklclassifier__missing_views": ["zero", "impute"]}),
+        (make_pipeline(MaxAbsScaler(), MKLClassifier(scale=None, tol=0.1)), SPARSE, TEXT,
+         {"mklclassifier__C": [0.1, 10.0]}),
+    ],
+    ids=["views", "sparse"],
+)  # fmt: skip
+def test_searches_in_pipelines(pipeline, rows, y, grid):
+    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(rows, y)
+    assert search.best_score_ > 0.6
 
 
 @pytest.mark.slow

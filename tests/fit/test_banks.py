@@ -142,16 +142,6 @@ def test_single_precision_is_near() -> None:
     assert_near(found.values, expected.values, 1e-2)
 
 
-def test_some_kernels_of_a_bank_are_a_bank_of_these() -> None:
-    kernels = [{"function": "gaussian", "widths": [1.0], "features": ["x2", "x0"]}]
-    alone = mkldist.KernelBank(POINTS[TRAIN], kernels, normalisation="trace")
-    bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, normalisation="trace")
-    names = bank.kernels.name.tolist()
-    some = bank[[names.index(name) for name in alone.kernels.name]]
-    expected = by_solve("level", alone, LABELS, POINTS[TEST], C=10.0)
-    expected.assert_near(by_solve("level", some, LABELS, POINTS[TEST], C=10.0))
-
-
 @pytest.fixture(scope="module")
 def normalised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """Return a sweep over banks of all normalisations."""
@@ -213,20 +203,6 @@ def test_gram_matrices(method: str, precomputed: Any) -> None:
     rtol = LOOSE.get(method, ROUNDING)
     assert_near(solution.decision_function(between), expected.values, rtol)
     assert_near(solution.kernel_weights, expected.weights, rtol)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
-@pytest.mark.parametrize("check", ["full", "active", "none"])
-@pytest.mark.parametrize("normalisation", ["none", "trace", "variance"])
-def test_banks_of_gram_matrices(backend: str, check: Any, normalisation: str) -> None:
-    grams = matrices()
-    between, own = grams[:, TEST[:, None], TRAIN], grams[:, TRAIN[:, None], TRAIN]
-    settings = {"normalisation": normalisation}
-    whole = mkldist.KernelBank.from_grams(own, **settings)
-    expected = by_solve("level", whole, LABELS, between, C=1.0)
-    with mkldist.KernelBank.from_grams(own, check=check, backend=backend, **settings) as bank:
-        expected.assert_near(by_solve("level", bank, LABELS, between, C=1.0))
 
 
 @pytest.mark.parametrize("method", ["level", "primalmkl", "best_single"])

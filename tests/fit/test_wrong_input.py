@@ -75,29 +75,8 @@ SOLVES: dict[type[Exception], dict[str, Callable[[], Any]]] = {
     },
 }
 BANKS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
-    DataError: {
-        "unknown text": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS, texts=["dna"]),
-        "a given kernel missing": lambda: mkldist.KernelBank(
-            POINTS, [mkldist.kernels.Precomputed(GRAMS[0], name="k")]
-        ).on(POINTS),
-    },
-    GramError: {
-        "a given kernel of others": lambda: mkldist.KernelBank(
-            POINTS, [mkldist.kernels.Precomputed(GRAMS[0], name="k")]
-        ).on(POINTS, grams={"k": GRAMS[0][:, 1:]}),
-        "matrices of other points": lambda: mkldist.KernelBank.from_grams(GRAMS).on(
-            GRAMS[:, :, 1:]
-        ),
-    },
+    DataError: {"unknown text": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS, texts=["dna"])},
     SpecError: {
-        "unknown family": lambda: mkldist.KernelBank(POINTS, "xu2009"),
-        "no kernels": lambda: mkldist.KernelBank(POINTS, []),
-        "unknown function": lambda: mkldist.KernelBank(POINTS, [{"function": "gauss"}]),
-        "unknown key": lambda: mkldist.KernelBank(POINTS, [{"function": "linear", "width": 1}]),
-        "unknown feature": lambda: mkldist.KernelBank(
-            POINTS, [{"function": "linear", "features": "age"}]
-        ),
-        "unknown dtype": lambda: mkldist.KernelBank(POINTS, FEW_KERNELS, dtype="float16"),
         "kernel on a text of numbers": lambda: mkldist.KernelBank(
             FRAME, [{"function": "spectrum", "length": 2}]
         ),
@@ -123,7 +102,7 @@ ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
     ValueError: {
         "real labels": lambda: classifier().fit(ROWS, REAL),
         "negative weight": lambda: classifier().fit(ROWS, Y, sample_weight=-np.ones(len(Y))),
-        "fewer weights": lambda: classifier().fit(ROWS, Y, sample_weight=[1.0]),
+        "fewer weights of rows": lambda: classifier().fit(ROWS, Y, sample_weight=[1.0]),
         "values of text": lambda: mkldist.MKLRegressor().fit(ROWS, np.where(Y > 0, "a", "b")),
         "one class with a nan": lambda: mkldist.OneClassMKL(impute=None).fit(
             changed(ROWS, (0, 0), np.nan)
@@ -229,26 +208,10 @@ def each(table: dict[type[Exception], dict[str, Any]]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(("error", "call"), each(SOLVES))
-def test_solve(error: type[Exception], call: Callable[[], Any]) -> None:
-    with pytest.raises(error):
-        call()
-
-
-@pytest.mark.parametrize(("error", "call"), each(BANKS))
-def test_banks_and_their_new_points(error: type[Exception], call: Callable[[], Any]) -> None:
-    with pytest.raises(error):
-        call()
-
-
-@pytest.mark.parametrize(("error", "call"), each(ESTIMATORS))
-def test_estimators(error: type[Exception], call: Callable[[], Any]) -> None:
-    with pytest.raises(error):
-        call()
-
-
-@pytest.mark.parametrize(("error", "call"), each(MODELS))
-def test_models(error: type[Exception], call: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    ("error", "call"), [*each(SOLVES), *each(BANKS), *each(ESTIMATORS), *each(MODELS)]
+)
+def test_python(error: type[Exception], call: Callable[[], Any]) -> None:
     with pytest.raises(error):
         call()
 

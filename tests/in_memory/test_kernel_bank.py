@@ -26,7 +26,7 @@ from mkldist.data import grams as gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as bank_module
 from mkldist.fit import bank as module
-from mkldist.fit.bank import BankSize, loaded, parallel_map, recomputed, stored
+from mkldist.fit.bank import BankSize, loaded, parallel_map, stored
 from mkldist.kernels import Gaussian
 from tests.bank.bank_suite import random_grams
 from tests.methods.manifolds import manifold
@@ -472,10 +472,6 @@ def test_values_beyond_the_type_are_refused():
         loaded(ArraySource(1e39 * GRAMS), np.dtype("float32"))
 
 
-def test_a_recomputed_bank_computes_all_kernels():
-    np.testing.assert_array_equal(matrices(recomputed(ArraySource(GRAMS))), GRAMS)
-
-
 @pytest.mark.parametrize("backend", ["mmap", "stream"])
 def test_a_stored_bank_is_found_again_in_its_folder(tmp_path, backend):
     made = []
@@ -508,25 +504,6 @@ def test_sizes_are_known_before_memory_is_taken(monkeypatch):
     said = r"'memory' for 31 kernels on 25 points, which take .* Choose backend='recompute'"
     with pytest.raises(DataError, match=said):
         larger.backend("memory", "recompute")
-
-
-@pytest.mark.parametrize(("n_kernels", "entries"), [(1, 10), (500, 10_000), (7, 2**20)])
-@pytest.mark.parametrize("available", [1, 2, 5])
-def test_every_kernel_is_worked_on_once(monkeypatch, n_kernels, entries, available):
-    monkeypatch.setattr(module, "n_processors", lambda: available)
-    done, threads = [], set()
-
-    def work(kernels):
-        done.extend(range(kernels.start, kernels.stop))
-        threads.add(threading.get_ident())
-
-    parallel_map(work, n_kernels, entries)
-    assert sorted(done) == list(range(n_kernels))
-    assert len(threads) <= available
-    if available == 1 or n_kernels * entries < module.FEW_ENTRIES:
-        assert threads == {threading.get_ident()}
-    else:
-        assert threading.get_ident() not in threads
 
 
 @pytest.mark.parametrize("available", [1, 2])
