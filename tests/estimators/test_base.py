@@ -12,10 +12,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
-from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures
+from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_dense_data,
     parametrize_with_checks,
@@ -103,29 +100,9 @@ def fitted(estimator, X, y):
     return estimator.fit(X) if isinstance(estimator, OneClassMKL) else estimator.fit(X, y)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
-def test_a_pickle_predicts_the_same_and_leaves_the_bank_behind(estimator, wine):
-    X, y = wine
-    model = fitted(clone(estimator), X, y)
-    data = pickle.dumps(model)
-    again = pickle.loads(data)
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    with mkldist.KernelBank(X, "do2009") as bank:  # of 20 kernels
-        assert len(data) < bank.view.bank.n_bytes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("estimator", ALL, ids=lambda one: type(one).__name__)
-def test_a_data_frame_is_known_by_its_columns(estimator, wine):
-    X, y = wine
-    model = fitted(clone(estimator), X, y)
-    assert model.feature_names_in_.tolist() == X.columns.tolist()
-    assert set(model.kernel_weights_["columns"].iloc[-1]) <= set(X.columns)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(X.rename(columns={"ash": "soot"}))
-    with pytest.raises(NotFittedError):
-        clone(estimator).predict(X)
+def test_a_pickle_leaves_the_bank_behind(wine):
+    with mkldist.KernelBank(wine[0], "do2009") as bank:  # of 20 kernels
+        assert len(pickle.dumps(MKLClassifier().fit(*wine))) < bank.view.bank.n_bytes
 
 
 @pytest.mark.slow
@@ -181,19 +158,6 @@ def test_contributions_of_features_are_named_by_the_features(wine):
     np.testing.assert_allclose(apart, each[additive].sum(axis=1), atol=1e-9)
     with pytest.raises(ValueError, match="by: found 'width'; expected one of 'views'"):
         model.contributions(X, by="width")
-
-
-@pytest.mark.slow
-def test_parameters_of_the_bank_are_searched_in_a_pipeline():
-    X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(PolynomialFeatures(2, include_bias=False), MKLClassifier())
-    grid = {
-        "mklclassifier__method": ["level", "uniform", "majority"],
-        "mklclassifier__kernels": ["default", [mkldist.kernels.Gaussian(widths=2.0)]],
-    }
-    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(X, y)
-    assert search.best_params_["mklclassifier__method"] != "majority"
-    assert search.best_score_ > 0.9
 
 
 def test_scores_are_those_of_the_folds():

@@ -341,29 +341,6 @@ def test_other_words_for_kernels_are_refused(kernels, said):
         mkldist.MKLClassifier(kernels=kernels).fit(np.eye(4), [0, 1, 0, 1])
 
 
-@pytest.mark.slow
-def test_matrices_are_read_by_a_function_of_the_numbers_of_rows(wdbc):
-    """The solution, and the values at rows that were held out, are those of the matrices."""
-    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
-    grams = np.array([rbf_kernel(X, gamma=gamma) for gamma in (0.01, 0.1)])
-
-    def given(left, right, gram):
-        return grams[gram][np.ix_(left[:, 0].astype(int), right[:, 0].astype(int))]
-
-    kernels = [mkldist.kernels.Custom(given, {"gram": [0, 1]})]
-    model = MKLClassifier(kernels=kernels, tol=1e-6, **PLAIN)
-    rows = np.arange(len(y))[:, None]
-    known, new = rows[::2], rows[1::2]
-    model.fit(known, y[::2])
-    signs = np.where(y[::2] == model.classes_[1], 1, -1)
-    found = mkldist.solve("level", grams[:, ::2, ::2], signs, C=1.0, tol=1e-6)
-    assert model.objective_ == pytest.approx(found.objective, rel=1e-9)
-    values = found.decision_function(grams[:, 1::2, ::2])
-    np.testing.assert_allclose(model.decision_function(new), values, atol=1e-8)
-    search = GridSearchCV(model, {"C": [0.1, 1.0]}, cv=3, error_score="raise").fit(rows, y)
-    assert search.best_score_ > 0.9
-
-
 def test_probabilities_without_calibration_are_told_how_to_be_had():
     with pytest.raises(AttributeError) as caught:
         MKLClassifier().predict_proba([[0.0]])

@@ -11,7 +11,6 @@ import pytest
 import zarr
 from scipy.sparse import csr_array, random_array
 from sklearn.datasets import dump_svmlight_file
-from sklearn.metrics.pairwise import linear_kernel
 
 import mkldist
 from tests.fit.problems import FEW_KERNELS, METHODS, TEST, THREE, TRAIN, TWO, VALUES, N, X, given
@@ -31,7 +30,6 @@ from tests.fit.ways import (
 
 LABELS = TWO[TRAIN]
 METHOD = {"name": "level", "C": 10.0}
-SECOND = {"name": "primalmkl", "C": 100.0}
 SETTINGS = {"C": 10.0, "normalisation": "trace", "tol": TOL}
 NAMES = ["age", "dose", "ratio", "score"]
 
@@ -105,38 +103,6 @@ def sparse_points() -> csr_array:
     points = csr_array(random_array((N, 30), density=0.2, rng=np.random.default_rng(0)))
     points.data[:] = np.round(9 * points.data) + 1
     return points
-
-
-SPARSE_KERNELS = [
-    {"function": "gaussian", "widths": [10.0, 30.0]},
-    {"function": "linear"},
-    {"function": "polynomial", "degrees": [2]},
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_sparse", [True, False], ids=["sparse", "dense"])
-def test_sparse_features(is_sparse: bool, tmp_path: Path) -> None:
-    points = sparse_points()
-    dense = points.toarray()
-    bank = mkldist.KernelBank(dense[TRAIN], SPARSE_KERNELS, normalisation="trace")
-    expected = by_solve("level", bank, LABELS, dense[TEST], C=10.0)
-    x = points if is_sparse else dense
-
-    own = mkldist.KernelBank(x[TRAIN], SPARSE_KERNELS, normalisation="trace")
-    expected.assert_near(by_solve("level", own, LABELS, x[TEST], C=10.0))
-    tree = sweep(
-        tmp_path / "r", given(TWO, x), [METHOD], {"kernels": SPARSE_KERNELS},
-        datasets=[{"name": "mine", "sparse": is_sparse, "drop_constant": False}],
-        preprocessing={"scale": "none"},
-    )  # fmt: skip
-    expected.assert_near(by_sweep(tree["mine/level"], TEST))
-    model = model_of(tmp_path / "r", tmp_path / "a.model")
-    assert_model(model, expected, x[TEST])
-    fitted = mkldist.MKLClassifier(kernels=SPARSE_KERNELS, impute=None, scale=None, **SETTINGS)
-    fitted.fit(x[TRAIN], LABELS)
-    expected.assert_near(by_estimator(fitted, x[TEST]))
-    assert_near(fitted.to_model().decision_function(x[TEST]), expected.values)
 
 
 def table_of_texts() -> pd.DataFrame:
@@ -269,111 +235,6 @@ def test_views_that_rows_lack(tmp_path: Path) -> None:
     frame.iloc[TEST].to_csv(tmp_path / "new.csv", index=False)
     values = predicted(tmp_path / "a.model", tmp_path / "new.csv")["decision"]
     assert_near(values, expected.values)
-
-
-def given_kernel() -> np.ndarray:
-    """Return a Gram matrix of all rows, zero for those that lack the view."""
-    draw = np.random.default_rng(9)
-    factors = draw.normal(size=(N, 3)) + 0.5 * TWO[:, None]
-    factors[LACKING] = 0.0
-    return linear_kernel(factors)
-
-
-@pytest.mark.slow
-def test_given_kernels_beside_features(tmp_path: Path) -> None:
-    points, gram = standardised(X, TRAIN), given_kernel()
-    own = gram[np.ix_(TRAIN, TRAIN)].copy()
-    lacking = LACKING[TRAIN]
-    own[lacking], own[:, lacking] = np.nan, np.nan
-    kernels = [*FEW_KERNELS, mkldist.kernels.Precomputed(own, name="strings")]
-    bank = mkldist.KernelBank(points[TRAIN], kernels, missing="zero", normalisation="trace")
-    between = gram[np.ix_(TEST, TRAIN)].copy()
-    between[LACKING[TEST]] = np.nan
-    between[:, lacking] = 0.0
-    grams = {"strings": between}
-    expected = by_solve("level", bank, LABELS, points[TEST], grams=grams, C=10.0)
-
-    names = np.array([f"p{i:02d}" for i in range(N)])
-    has = np.flatnonzero(~LACKING)[::-1]
-    np.savez(tmp_path / "strings.npz", grams=gram[np.ix_(has, has)], ids=names[has])
-    frame = pd.DataFrame(X, columns=NAMES)
-    split_table(frame).assign(id=names).to_csv(tmp_path / "mine.csv", index=False)
-    swept_kernels = [*FEW_KERNELS, {"function": "precomputed", "features": "strings"}]
-    entry = {
-        "name": "mine", "file": str(tmp_path / "mine.csv"), "label": "label", "id": "id",
-        "views": [
-            {"name": "table"},
-            {"name": "strings", "grams": str(tmp_path / "strings.npz"), "missing": "zero"},
-        ],
-    }  # fmt: skip
-    tree = sweep(
-        tmp_path / "r",
-        {},
-        [METHOD, SECOND],
-        {"kernels": swept_kernels},
-        datasets=[entry],
-        splits=BY_COLUMN,
-    )
-    expected.assert_near(by_sweep(tree["mine/level"], TEST))
-    second = by_solve("primalmkl", bank, LABELS, points[TEST], grams=grams, C=100.0)
-    second.assert_near(by_sweep(tree["mine/primalmkl"], TEST))
-
-    model = model_of(tmp_path / "r", tmp_path / "a.model", "--method", "level")
-    order = [names.tolist().index(name) for name in model.given.names]
-    values = model.decision_function(
-        frame.iloc[TEST], {"strings": np.where(LACKING[TEST, None], np.nan, gram[TEST][:, order])}
-    )
-    assert_near(values, expected.values)
-    frame.iloc[TEST].assign(id=names[TEST]).to_csv(tmp_path / "new.csv", index=False)
-    own_rows = TEST[~LACKING[TEST]]
-    np.savez(
-        tmp_path / "new.npz", grams=gram[np.ix_(own_rows, has)], ids=names[own_rows],
-        points=names[has],
-    )  # fmt: skip
-    from_files = predicted(
-        tmp_path / "a.model", tmp_path / "new.csv", "--view", f"strings={tmp_path / 'new.npz'}"
-    )
-    assert from_files["id"].tolist() == names[TEST].tolist()
-    assert_near(from_files["decision"], expected.values)
-
-
-@pytest.mark.slow
-def test_views_of_several_files(tmp_path: Path) -> None:
-    clinical, genes = of_views()
-    names = np.array([f"p{i:02d}" for i in range(N)])
-    table = pd.DataFrame(clinical, columns=NAMES[:2]).assign(id=names)
-    split_table(table).to_csv(tmp_path / "mine.csv", index=False)
-    has = np.flatnonzero(~LACKING)[::-1]
-    own = pd.DataFrame(genes[has], columns=NAMES[2:]).assign(sample=names[has])
-    own.to_csv(tmp_path / "genes.csv", index=False)
-    entry = {
-        "name": "mine", "file": str(tmp_path / "mine.csv"), "label": "label", "id": "id",
-        "views": [
-            {"name": "clinical"},
-            {
-                "name": "genes", "file": str(tmp_path / "genes.csv"), "id": "sample",
-                "missing": "zero",
-            },
-        ],
-    }  # fmt: skip
-    tree = sweep(
-        tmp_path / "r", {}, [METHOD], {"kernels": VIEW_KERNELS}, datasets=[entry], splits=BY_COLUMN
-    )
-    views = standardised_views()
-    bank = mkldist.KernelBank(
-        rows_of(views, TRAIN), VIEW_KERNELS, missing="zero", normalisation="trace"
-    )
-    expected = by_solve("level", bank, LABELS, rows_of(views, TEST), C=10.0)
-    expected.assert_near(by_sweep(tree["mine/level"], TEST))
-    model = model_of(tmp_path / "r", tmp_path / "a.model")
-    assert model.needed_views == ("genes",)
-    assert_near(model.decision_function(table.iloc[TEST], {"genes": own}), expected.values)
-    table.iloc[TEST].to_csv(tmp_path / "new.csv", index=False)
-    own.to_parquet(tmp_path / "new.parquet")
-    found = predicted(
-        tmp_path / "a.model", tmp_path / "new.csv", "--view", f"genes={tmp_path / 'new.parquet'}"
-    )
-    assert_near(found["decision"], expected.values)
 
 
 @pytest.mark.slow

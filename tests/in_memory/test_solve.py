@@ -27,27 +27,11 @@ from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.progress import Clock
 from tests.methods import instances
-from tests.methods.references.recorded import optimum_of
 
 
 @pytest.fixture(scope="module")
 def instance():
     return instances.balanced()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(METHODS))
-def test_every_method_returns_a_certified_solution(name, instance):
-    n = len(instance.y)
-    options = {"laplacian": n * np.eye(n) - 1} if METHODS[name].needs_laplacian else {}
-    solution = mkldist.solve(name, instance.grams, instance.y, **options)
-    assert isinstance(solution, mkldist.Solution)
-    assert solution.kernel_weights.shape == (len(instance.grams),)
-    assert solution.dual_variables.shape == (n,)
-    assert solution.dual_objective <= solution.objective * (1 + 1e-12)
-    assert solution.gap <= 0.01
-    assert solution.converged
-    assert solution.decision_function(instance.grams).shape == (n,)
 
 
 def test_a_solution_shows_what_was_reached_in_a_line(instance):
@@ -56,13 +40,6 @@ def test_a_solution_shows_what_was_reached_in_a_line(instance):
     assert shown.startswith(f"<Solution: converged at {solution.objective:.6g}, gap 0.00")
     assert f"{np.count_nonzero(solution.kernel_weights)} of {len(instance.grams)} kernels" in shown
     assert len(shown) < 100
-
-
-def test_optimum_is_the_conic_one(instance):
-    optimum = optimum_of("level", instances.balanced)
-    for name in ("level", "simplemkl"):
-        solution = mkldist.solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8)
-        assert solution.objective == pytest.approx(optimum, rel=1e-6)
 
 
 def test_decision_function_on_new_points_is_that_of_an_svm_on_the_combined_kernel(instance):
@@ -76,43 +53,6 @@ def test_decision_function_on_new_points_is_that_of_an_svm_on_the_combined_kerne
     np.testing.assert_allclose(solution.decision_function(cross), expected, atol=1e-4)
     with pytest.raises(GramError, match=r"expected \(M, n_test, n\) = \(7, n_test, 40\)"):
         solution.decision_function(cross[:3])
-
-
-def spoilt(grams, what):
-    grams = grams.copy()
-    if what == "NaN":
-        grams[2, 3, 4] = np.nan
-    elif what == "infinite":
-        grams[2, 3, 3] = np.inf
-    elif what == "asymmetric":
-        grams[2, 0, 1] += 0.1
-    elif what == "indefinite":
-        grams[2] -= 0.1 * np.eye(len(grams[2]))
-    elif what == "not square":
-        grams = grams[:, :, :-1]
-    elif what == "one matrix":
-        grams = grams[0]
-    return grams
-
-
-@pytest.mark.parametrize(
-    "what", ["NaN", "infinite", "asymmetric", "indefinite", "not square", "one matrix"]
-)
-def test_unusable_gram_matrices_are_refused(what, instance):
-    with pytest.raises(GramError) as caught:
-        mkldist.solve("level", spoilt(instance.grams, what), instance.y)
-    if what in ("NaN", "infinite", "asymmetric", "indefinite"):
-        assert "2" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [np.ones(60), np.zeros(60), np.arange(60.0), np.ones(59), np.full(60, np.nan)],
-    ids=["one class", "zeros", "many values", "too few", "NaN"],
-)
-def test_unusable_labels_are_refused(labels, instance):
-    with pytest.raises(GramError):
-        mkldist.solve("level", instance.grams, labels)
 
 
 @pytest.mark.parametrize(
@@ -309,9 +249,6 @@ def test_labels_of_any_numbers_are_float64():
     [
         ([1.0, np.nan, np.inf], r"y\[1\]: found nan; expected a finite number. Leave this point"),
         ([[1.0, 1.0], [1.0, -np.inf], [1.0, 1.0]], r"y\[1, 1\]: found -inf; expected a finite"),
-        (1.0, r"y: found shape \(\)"),
-        ([[1.0], [1.0], [1.0]], r"y: found shape \(3, 1\); .* Use y.ravel\(\)"),
-        ([[1.0, 1.0]] * 4, r"y: found shape \(4, 2\)"),
         (np.ones((3, 2, 2)), r"y: found shape \(3, 2, 2\)"),
     ],
 )
