@@ -21,7 +21,7 @@ from mkldist.core.wording import pluralize
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.decision import bank_values
-from mkldist.fit.engine import functions_of, problem_on, solve_job
+from mkldist.fit.engine import drive_chains, functions_of, problem_on, solve_job
 from mkldist.fit.inputs import (
     check_method,
     checked_laplacian,
@@ -34,7 +34,7 @@ from mkldist.fit.inputs import (
 from mkldist.methods.registry import METHODS
 from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.base import Method, Solution, most_points
-from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.lockstep import Job, JobTimes
 from mkldist.solvers.progress import SAMPLED, Clock, StopReason
 from mkldist.solvers.solver_params import SolverParams, check_effect, validate
 
@@ -248,40 +248,40 @@ def held_out_values(
     """
     views = bank.views([train for train, _ in folds])
     order = [points.index(one) for one in method.along_path(points)]
-    chains = [(fold, number) for fold in range(len(folds)) for number in range(len(problems))]
+    chains = [
+        [(place, fold, number) for place in order]
+        for fold in range(len(folds))
+        for number in range(len(problems))
+    ]
     found: dict[tuple[int, int, int], Floats] = {}
 
-    def job(place: int, fold: int, number: int, start: Any = None) -> Job:
-        view, (train, held_out), params = views[fold], folds[fold], points[order[place]]
+    def begin(link: tuple[int, int, int], state: Any) -> Job:
+        place, fold, number = link
+        view, (train, held_out) = views[fold], folds[fold]
         problem = problem_on(
             view,
             method,
             problems[number][train],
             weights=weights[fold],
             groups=bank.groups,
-            start=start,
+            start=state if method.has_path else None,
         )
 
         def after(solution: Solution) -> Generator[Request, Any, None]:
             values = yield from bank_values(view, functions_of(view, solution))
-            found[order[place], fold, number] = values[:, held_out].T
+            found[link] = values[:, held_out].T
 
-        steps = method.solve(problem, params)
-        return Job(f"{place} {fold} {number}", view, problem, steps, after)
+        return Job(str(link), view, problem, method.solve(problem, points[place]), after)
 
-    def on_done(key: str, outcome: Solution | Exception, _: JobTimes) -> Job | None:
+    def end(_: tuple[int, int, int], outcome: Solution | Exception, times: JobTimes) -> None:
         if isinstance(outcome, Exception):
             raise outcome
-        place, fold, number = map(int, key.split())
-        if place + 1 == len(points):
-            return None
-        return job(place + 1, fold, number, outcome.state if method.has_path else None)
 
     size = ProblemSize(bank.n_points, len(bank), bank.n_points)
     each = max(method.memory(size, one).within(None) for one in points)
     with threads_for(bank.n_points):
         for group in groups_at_once([each] * len(chains), None):
-            drive(views[0].bank, [job(0, *chain) for chain in chains[group]], on_done)
+            drive_chains(views[0].bank, chains[group], begin, end)
     numbers = range(len(problems))
     return [
         [np.concatenate([found[c, f, k] for k in numbers], axis=1) for f in range(len(folds))]

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -402,6 +402,38 @@ def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subprob
     return [tuple(sorted(links, key=lambda one: one.run.order)) for links in chains.values()]
 
 
+Link = TypeVar("Link")
+
+
+def drive_chains(
+    bank: Bank,
+    chains: Iterable[Iterable[Link]],
+    begin: Callable[[Link, Any], Job | None],
+    end: Callable[[Link, Solution | Exception, JobTimes], None],
+) -> None:
+    """Solve chains of problems together, each from the state in which the one before it ended.
+
+    ``begin(link, state)`` returns the solver of a problem, or None to leave it out.
+    """
+    running: dict[str, tuple[Link, Iterator[Link]]] = {}
+
+    def following(rest: Iterator[Link], state: Any = None) -> Job | None:
+        for link in rest:
+            job = begin(link, state)
+            if job is not None:
+                running[job.key] = link, rest
+                return job
+        return None
+
+    def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
+        link, rest = running.pop(key)
+        end(link, outcome, times)
+        return following(rest, outcome.state if isinstance(outcome, Solution) else None)
+
+    jobs = [following(iter(chain)) for chain in chains]
+    drive(bank, [job for job in jobs if job is not None], on_done)
+
+
 OF_BANK = (DamagedBlocksError, UnreadableError)
 """Faults of the bank and not of a run, which end a batch."""
 
@@ -531,6 +563,7 @@ class _Batch:
     states: States | None
     on_factors: bool
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
+    values: dict[str, Floats] = field(init=False, default_factory=dict)  # on the bank, by key
     shared: ArrayCache = field(init=False)
     groups: Ints | None = field(init=False)
 
@@ -548,7 +581,7 @@ class _Batch:
             sizes = [max(bytes_of[one.run.id] for one in chain) for chain in chains]
             groups = groups_at_once(sizes, self.memory_limit)
         for group in groups:
-            self._drive_together(bank, chains[group])
+            drive_chains(bank, chains[group], self._begin, self._end)
 
     def solve_in_turn(self, kernels: FactoredKernels) -> None:
         """Solve all subproblems on factors of kernels, one after the other.
@@ -556,24 +589,23 @@ class _Batch:
         Every chain begins with the first factors, whatever others have made of theirs, so that its
         results do not depend on the chains beside it.
         """
-        values: dict[str, Floats] = {}
         for chain in chains_of(self.subproblems.values()):
             factors, start = kernels.copy(), None
             for subproblem in chain:
-                if subproblem.run.id not in self.solved:
+                job = self._begin(subproblem, start)
+                if job is None:
                     continue
                 method = METHODS[subproblem.run.method]
                 try:
                     params = method.params(**subproblem.run.params)
-                    found = solve_job(self._job(subproblem, values, start), method, params, factors)
+                    found = solve_job(job, method, params, factors)
                 except OF_BANK:
                     raise
                 except Exception as error:  # a failed run is a result: it is recorded, others go on
                     self._fail(subproblem, error)
                     continue
                 start = found.solution.state
-                values_there = values.pop(subproblem.key, None)
-                self._keep(subproblem, found.solution, found.times, values_there)
+                self._end(subproblem, found.solution, found.times)
 
     def _bytes_of_solvers(self, runs: Sequence[RunPlan]) -> dict[str, int]:
         """Return the bytes of a solver of each run, by its id."""
@@ -585,43 +617,19 @@ class _Batch:
                 found[run.id] = run_memory(run, n_points, n_kernels).within(self.memory_limit)
         return found
 
-    def _drive_together(self, bank: Bank, chains: Sequence[tuple[Subproblem, ...]]) -> None:
-        """Solve some chains together; the next solver of a chain takes the place of the last."""
-        values: dict[str, Floats] = {}
-        remaining = [iter(chain) for chain in chains]
-        subproblems = {one.key: one for chain in chains for one in chain}
-        chain_of = {
-            one.key: rest for chain, rest in zip(chains, remaining, strict=True) for one in chain
-        }
+    def _begin(self, subproblem: Subproblem, start: object) -> Job | None:
+        """Return the solver of a subproblem, not started; None if its run has failed."""
+        if subproblem.run.id not in self.solved:
+            return None
+        try:
+            return self._job(subproblem, start)
+        except OF_BANK:
+            raise
+        except Exception as error:  # parameters that no longer fit are that run's failure
+            self._fail(subproblem, error)
+            return None
 
-        def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
-            state = None
-            if isinstance(outcome, Solution):
-                state = outcome.state
-                self._keep(subproblems[key], outcome, times, values.pop(key, None))
-            else:
-                self._fail(subproblems[key], outcome)
-            return self._next_job(chain_of[key], values, state)
-
-        jobs = [self._next_job(rest, values) for rest in remaining]
-        drive(bank, [job for job in jobs if job is not None], on_done)
-
-    def _next_job(
-        self, rest: Iterator[Subproblem], values: dict[str, Floats], start: object = None
-    ) -> Job | None:
-        """Return the next solver of a chain, not started, or None at the end of the chain."""
-        for subproblem in rest:
-            if subproblem.run.id not in self.solved:
-                continue
-            try:
-                return self._job(subproblem, values, start)
-            except OF_BANK:
-                raise
-            except Exception as error:  # parameters that no longer fit are that run's failure
-                self._fail(subproblem, error)
-        return None
-
-    def _job(self, subproblem: Subproblem, values: dict[str, Floats], start: object) -> Job:
+    def _job(self, subproblem: Subproblem, start: object) -> Job:
         """Return the solver of a subproblem, not started."""
         run, view = subproblem.run, self.views[subproblem.training_view]
         method = METHODS[run.method]
@@ -640,21 +648,21 @@ class _Batch:
             spare_bytes=memory.spare_within(self.memory_limit),
             shared=self.shared,
         )
-        after = None
-        if self.scored and self.inputs.is_scored_on_bank(subproblem.training_view):
-            after = partial(_values_on_bank, view, into=values, key=subproblem.key)
-        steps = method.solve(problem, method.params(**run.params))
-        return Job(subproblem.key, view, problem, steps, after)
 
-    def _keep(
-        self,
-        subproblem: Subproblem,
-        solution: Solution,
-        times: JobTimes,
-        values: Floats | None = None,
-    ) -> None:
+        def after(solution: Solution) -> Generator[Request, Any, None]:
+            values = yield from bank_values(view, functions_of(view, solution))
+            self.values[subproblem.key] = values
+
+        steps = method.solve(problem, method.params(**run.params))
+        scored = self.scored and self.inputs.is_scored_on_bank(subproblem.training_view)
+        return Job(subproblem.key, view, problem, steps, after if scored else None)
+
+    def _end(self, subproblem: Subproblem, solution: Solution | Exception, times: JobTimes) -> None:
         """Keep the solution of a subproblem, and hand on its run if it was the last."""
-        run = subproblem.run
+        values, run = self.values.pop(subproblem.key, None), subproblem.run
+        if isinstance(solution, Exception):
+            self._fail(subproblem, solution)
+            return
         if run.is_followed and self.states is not None and solution.state is not None:
             self.states.keep(subproblem.key, solution.state)
         if run.id not in self.solved:
@@ -675,10 +683,3 @@ class _Batch:
             words = subproblem.description(self.inputs.dataset)
             self.on_ended(FailedFit(run, error, words))
             del self.solved[run.id]
-
-
-def _values_on_bank(
-    view: BankView, solution: Solution, into: dict[str, Floats], key: str
-) -> Generator[Request, Any, None]:
-    """Request the values of a solution's decision functions on the bank; store them in `into`."""
-    into[key] = yield from bank_values(view, functions_of(view, solution))
