@@ -403,17 +403,6 @@ def test_tables_tree_and_report_have_the_names(results_named):
     assert {"clinic", "rna", "IFNG", "age"} <= set(section.tables[0].data["name"])
 
 
-def test_estimators_have_the_names():
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 6)), columns=GENES)
-    y = np.arange(30) % 2
-    kernels = [mkldist.kernels.Gaussian(widths=[1.0], features=["IFNG", "all"])]
-    model = mkldist.MKLClassifier("uniform", kernels=kernels, groups={"IFNG": GENES[:4]}).fit(X, y)
-    table = model.kernel_weights_
-    assert table["features"].tolist() == ["all", "IFNG"]
-    assert table["columns"].tolist() == [tuple(GENES), tuple(GENES[:4])]
-    assert {"all", "IFNG"} <= {*model.contributions(X, by="features").columns}
-
-
 def test_labels_of_groups_are_permuted_together():
     y = np.repeat([1.0, -1.0, 1.0, -1.0, -1.0], 2)
     groups = np.repeat(np.arange(5), 2)
