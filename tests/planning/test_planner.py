@@ -319,7 +319,7 @@ def test_factors_are_of_the_training_rows_of_each_split_and_shared_by_all_limits
     assert [b.split for b in plan.banks] == [0, 1, 2]
     assert {(b.dtype, b.is_factored, b.stored) for b in plan.banks} == {("float64", True, True)}
     assert {b.n_bytes for b in plan.banks} == {7 * 100 * 500 * 8}
-    assert plan.bank_bytes == 3 * 7 * (100 * 501 * 8 + 4 * 8 + 4)
+    assert plan.bank_bytes == 3 * 7 * (100 * 501 * 8 + 6 * 8 + 4)
     assert {b.n_bytes for b in factors(rank=30).banks} == {7 * 30 * 500 * 8}
     stores = [{bank.id for bank in one.banks} for one in (plan, factors(rank=30), factors(seed=1))]
     assert stores[0] == stores[1]
@@ -342,7 +342,7 @@ def test_factors_in_single_precision_take_half():
     single, double = bank(dtype="float32"), bank()
     assert (single.dtype, double.dtype) == ("float32", "float64")
     assert 2 * single.n_bytes == double.n_bytes == 7 * 100 * 500 * 8
-    assert single.stored_bytes == 7 * (100 * 501 * 4 + 4 * 4 + 4)
+    assert single.stored_bytes == 7 * (100 * 501 * 4 + 6 * 4 + 4)
     assert single.id != double.id
 
 
