@@ -182,7 +182,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> str:
         for item in limits
         if getattr(item, name, None) is not None
     ]
-    return f"{_PLAIN[annotation]} {' and '.join(bounds)}".rstrip()
+    return f"{_PLAIN.get(annotation, 'text')} {' and '.join(bounds)}".rstrip()
 
 
 def _plural(words: str) -> str:

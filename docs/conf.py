@@ -1,0 +1,48 @@
+"""How Sphinx builds the site: ``sphinx-build -W -n docs docs/_build``."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+project = "mkldist"
+author = "the developers of mkldist"
+version = release = version_of("mkldist")
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "reference_pages",  # beside this file
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+exclude_patterns = ["_build"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "mkldist"
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": True,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_static_path = ["_static"]
+html_show_sourcelink = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r"\$ |>>> |\.\.\. "
+copybutton_prompt_is_regexp = True
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+nitpick_ignore_regex = [("py:.*", r"(numpy|scipy|sklearn|xarray|dask|distributed|pandas)\..*")]
