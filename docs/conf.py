@@ -12,7 +12,7 @@ project = "mkldist"
 author = "the developers of mkldist"
 version = release = version_of("mkldist")
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "reference_pages",  # beside this file
     "sphinx.ext.autodoc",
@@ -20,8 +20,9 @@ extensions = [
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery", "examples/*.ipynb"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mkldist"
@@ -40,6 +41,21 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 copybutton_prompt_text = r"\$ |>>> |\.\.\. "
 copybutton_prompt_is_regexp = True
+
+nb_execution_mode = "cache"  # tutorials run when they have changed
+nb_execution_in_temp = True
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "filename_pattern": "/plot_",
+    "copyfile_regex": r"(?!)",
+    "min_reported_time": 1,
+    "abort_on_example_error": True,
+}
 
 autosummary_generate = True
 autodoc_typehints = "none"

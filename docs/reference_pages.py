@@ -93,7 +93,10 @@ def python() -> Iterator[str]:
     yield "# Python\n\n```{eval-rst}\n.. currentmodule:: mkldist\n"
     yield ".. autosummary::\n   :toctree: python\n   :nosignatures:\n"
     yield from (f"   {name}" for name in mkldist.__all__ if name not in ("analysis", "kernels"))
-    public = {"analysis": mkldist.analysis._MODULES, "kernels": (*mkldist.kernels.__all__, *CLASSES)}
+    public = {
+        "analysis": mkldist.analysis._MODULES,
+        "kernels": (*mkldist.kernels.__all__, *CLASSES),
+    }
     for module, names in public.items():
         yield f"\n.. currentmodule:: mkldist.{module}\n"
         yield ".. autosummary::\n   :toctree: python\n   :nosignatures:\n"
