@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -47,6 +48,7 @@ nb_execution_in_temp = True
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_merge_streams = True
+os.environ["PYTHONSTARTUP"] = str(Path(__file__).parent / "kernel_startup.py")
 
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
