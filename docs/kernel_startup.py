@@ -1,4 +1,4 @@
-"""What the kernel of every tutorial runs first: commands print no colours and no moving progress."""
+"""What kernels of tutorials run first: commands then print no colours and no moving progress."""
 
 import os
 
