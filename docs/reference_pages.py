@@ -92,9 +92,12 @@ def python() -> Iterator[str]:
     """Yield the lines of the page of public objects."""
     yield "# Python\n\n```{eval-rst}\n.. currentmodule:: mkldist\n"
     yield ".. autosummary::\n   :toctree: python\n   :nosignatures:\n"
-    yield from (f"   {name}" for name in mkldist.__all__ if name not in ("analysis", "kernels"))
+    yield from (
+        f"   {name}" for name in mkldist.__all__ if name not in ("analysis", "kernels", "plot")
+    )
     public = {
         "analysis": mkldist.analysis._MODULES,
+        "plot": mkldist.plot.__all__,
         "kernels": (*mkldist.kernels.__all__, *CLASSES),
     }
     for module, names in public.items():

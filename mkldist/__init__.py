@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     __version__: str
     import mkldist.analysis as analysis
     import mkldist.kernels as kernels
+    import mkldist.plot as plot
     from mkldist.fit.api import solve, solve_path
     from mkldist.fit.bank import KernelBank
     from mkldist.fit.estimators import (
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
 
-_MODULES = {"analysis": "mkldist.analysis", "kernels": "mkldist.kernels"}
+_MODULES = {"analysis": "mkldist.analysis", "kernels": "mkldist.kernels", "plot": "mkldist.plot"}
 _EXPORTS = {
     "KernelBank": "mkldist.fit.bank",
     "MKLClassifier": "mkldist.fit.estimators",
@@ -76,6 +77,7 @@ __all__ = [
     "load_model",
     "open_results",
     "plan",
+    "plot",
     "rerun",
     "selected",
     "set_bank_cache",

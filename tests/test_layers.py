@@ -26,7 +26,7 @@ LAYERS = (
     "planning",
     "results",
     "analysis",
-    "fit",
+    "fit plot",
     "report",
     "run",
     "from_python",

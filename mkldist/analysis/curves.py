@@ -182,7 +182,7 @@ def _settings(node: xr.DataTree) -> Iterator[dict[str, Any]]:
 
 
 def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
-    """Return the mean objective of each method at each value of a hyperparameter.
+    """Return the mean loss and objective of each method at each value of a hyperparameter.
 
     Other hyperparameters have, at each value, their setting of least mean loss.  Only rows of one
     data set, bank and `problem` minimise the same function, so that their objectives agree up to
@@ -199,14 +199,14 @@ def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
     -------
     DataFrame
         ``dataset``, ``bank``, ``problem`` (loss and regulariser in words, with the settings that
-        define them), ``method``, the value, ``loss`` (mean test error, or root mean square
-        error), ``objective`` and ``objective_sd`` (mean and deviation over the splits; NaN for one
+        define them), ``method``, the value, ``loss`` (name of the loss), ``mean``, ``sd``,
+        ``objective`` and ``objective_sd`` (means and deviations over the splits; NaN for one
         split), ``lower_bound`` (mean) and ``n_splits``.  Values without a complete run have no row.
     """
     import pandas as pd
 
-    columns = ["dataset", "bank", "problem", "method", along, "loss", "objective", "objective_sd",
-               "lower_bound", "n_splits"]  # fmt: skip
+    columns = ["dataset", "bank", "problem", "method", along, "loss", "mean", "sd", "objective",
+               "objective_sd", "lower_bound", "n_splits"]  # fmt: skip
     nodes = [node for node in method_nodes(tree) if along in hyperparameters(node)]
     rows = [
         (place["dataset"], place["bank"], problem, place["method"], *row)
@@ -247,10 +247,11 @@ def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
         best = int(means[place].argmin())
         if count[place, best]:
             there = known[:, place, best]
-            own = objectives[there, place, best]
-            spread = float(own.std(ddof=1)) if len(own) > 1 else np.nan
+            own = np.array([losses[there, place, best], objectives[there, place, best]])
+            spread = own.std(axis=1, ddof=1) if own.shape[1] > 1 else np.full(2, np.nan)
+            of_both = np.column_stack([own.mean(axis=1), spread]).ravel().tolist()
             lower = float(bounds[there, place, best].mean())
-            yield value, float(means[place, best]), float(own.mean()), spread, lower, len(own)
+            yield value, loss, *of_both, lower, own.shape[1]
 
 
 def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:

@@ -42,6 +42,7 @@ ALL, SINGLE, SEVERAL = "all", "single", "several"
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 EXACT = 1e9
 """Rows whose number bounds no interval, for shares that are not of rows."""
+SHOWN = 10  # sets of a level, in figures and tables
 EQUAL = 1e-9
 """Difference of shares that rounding makes."""
 
@@ -144,6 +145,12 @@ class Explanation:
     def of(self, level: str) -> list[Share]:
         """Return the shares of a level by rank; none if the bank has one set of it."""
         return [share for share in self.shares if share.level == level]
+
+    def shown(self, level: str) -> tuple[list[Share], list[Share]]:
+        """Return the shares of a level that matter, at most ten active ones, and the others."""
+        every = self.of(level)
+        matter = [share for share in every if share.selected.mean > 0.0][:SHOWN]
+        return matter, [share for share in every if share not in matter]
 
     @property
     def table(self) -> pd.DataFrame:

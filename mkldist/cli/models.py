@@ -477,7 +477,6 @@ def explanation_table(explanation: Explanation) -> Table:
         name_of,
         others_words,
         share_cells,
-        shown_shares,
     )
 
     headings = [
@@ -487,7 +486,7 @@ def explanation_table(explanation: Explanation) -> Table:
     found.columns[0].min_width, found.columns[0].no_wrap = NAME_COLUMN, False
     found.columns[0].overflow = "fold"
     for level in SHOWN_LEVELS:
-        matter, others = shown_shares(explanation, level)
+        matter, others = explanation.shown(level)
         if matter:
             found.add_row(Text(LEVELS[level], "bold"))
             for share in matter:

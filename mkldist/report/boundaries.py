@@ -1,14 +1,11 @@
 """Pictures of a sweep: the decision boundary of every method's best setting on the first split.
 
-The plane is blue against red, deeper away from the boundary.  With more than two classes, each
-class has a colour; its region is filled with a pale tint of it.  Files are drawn again only if
-their content would differ.
+Files are drawn again only if their content would differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -33,38 +30,14 @@ from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from mkldist.plot import Boundary
 
 
 GRID = 240  # points along each side
 MARGIN = 0.08  # of the spread of the points, around them
-ALIKE = 3.0  # largest ratio of the spreads of two features that are drawn to one scale
 CACHED_BYTES = 2**26
-
-
-@dataclass(frozen=True, eq=False)
-class Boundary:
-    """A decision function of two features and the points around it."""
-
-    feature_names: tuple[str, str]  # on the horizontal and the vertical axis
-    class_names: tuple[str, ...]  # of the k classes
-    points: Floats  # (n, 2) float64: All points, in the units of the data, missing values filled
-    numbers: Ints  # (n,) intp: Position of each point's class in `class_names`
-    # Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
-    # ``test``. Roles without points are left out
-    roles: Mapping[str, Ints]
-    # ((g,) float64, (g,) float64): Values of the features along the grid
-    axes: tuple[Floats, Floats]
-    # (1, g, g) or (k, g, g) float64: The decision function, or that of each of k > 2 classes;
-    # rows follow the second feature
-    values: Floats
-
-    @property
-    def to_scale(self) -> bool:
-        """True if both features span about the same range, so that circles can look round."""
-        spans = [float(axis[-1] - axis[0]) for axis in self.axes]
-        return max(spans) <= ALIKE * min(spans)
 
 
 def boundary(
@@ -76,6 +49,8 @@ def boundary(
     """
     if dataset.x is None or dataset.classes is None:
         raise ValueError(f"{dataset.name}: a boundary needs features and classes")
+    from mkldist.plot import Boundary
+
     split = splits[record.split]
     points = filled(bank.preprocessing, dataset, split)
     axes = _axes(points)
@@ -157,12 +132,6 @@ WIDTH = 3.4  # inches, a column of a paper
 BESIDE, BESIDES = 0.65, 1.25  # inches beside and above the plane, for labels and legend
 LINE_HEIGHT = 0.15  # inches
 FLATTEST, TALLEST = 0.4, 1.6  # ratio of the plane's sides
-LEVELS = 14
-SATURATION = 2.0  # value of |f| above which colours deepen no further
-TWO_COLOURS = ("#2166ac", "#b2182b")
-PALE = 0.28  # opacity of the colour of a class in the plane
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p")
-GREY = "#5f5f5f"
 LONG_NAME = 8  # letters of a class name that needs a wider column in the legend
 STYLE: dict[Any, Any] = {
     "font.size": 8,
@@ -171,13 +140,6 @@ STYLE: dict[Any, Any] = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
 }
-# Size in points², opacity, edge and layer of the marks of each role.
-MARKS: dict[str, dict[str, Any]] = {
-    "test": {"s": 3, "alpha": 0.45, "linewidths": 0, "zorder": 3},
-    "unlabelled": {"s": 7, "alpha": 0.75, "linewidths": 0, "zorder": 4},
-    "training": {"s": 13, "linewidths": 0.4, "edgecolors": "white", "zorder": 5},
-    "labelled": {"s": 44, "linewidths": 1.0, "edgecolors": "black", "zorder": 6},
-}
 
 
 def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
@@ -185,27 +147,22 @@ def draw_boundary(shown: Boundary, title: str, subtitle: str) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
+    import mkldist.plot as plot
+    from mkldist.report.charts import taken_legends
+
     with mpl.rc_context(STYLE):
-        handles = _legend(shown)
+        figure = Figure(layout="constrained")
+        ax = plot.boundary(shown, figure.add_subplot())
+        handles = taken_legends(figure)
         n_columns = 3 if max(map(len, shown.class_names)) < LONG_NAME else 2
         n_lines = subtitle.count("\n") + max(0, -(-len(handles) // n_columns) - 2)
         height = BESIDES + LINE_HEIGHT * n_lines + (WIDTH - BESIDE) * _ratio(shown)
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        axes = figure.add_subplot()
-        draw_plane = _draw_function if len(shown.class_names) == 2 else _draw_regions
-        draw_plane(axes, shown)
-        for role, rows in shown.roles.items():
-            _draw_points(axes, shown, role, rows)
-        axes.set_xlabel(shown.feature_names[0])
-        axes.set_ylabel(shown.feature_names[1])
-        axes.set_xlim(shown.axes[0][0], shown.axes[0][-1])
-        axes.set_ylim(shown.axes[1][0], shown.axes[1][-1])
-        if shown.to_scale:
-            axes.set_aspect("equal")
+        figure.set_size_inches(WIDTH, height)
         figure.suptitle(title, fontsize=9, fontweight="bold")
-        axes.set_title(subtitle, fontsize=7.5, color=GREY)
+        ax.set_title(subtitle, fontsize=7.5, color=plot.GREY)
         figure.legend(
-            handles=handles,
+            handles.values(),
+            handles.keys(),
             loc="outside lower center",
             ncols=n_columns,
             fontsize=7,
@@ -222,91 +179,6 @@ def _ratio(shown: Boundary) -> float:
         return 0.85
     width, height = (float(axis[-1] - axis[0]) for axis in shown.axes)
     return min(max(height / width, FLATTEST), TALLEST)
-
-
-def _draw_function(axes: Axes, shown: Boundary) -> None:
-    """Colour the plane by the decision function, and draw its level lines at 0 and, if any, ±1."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list(
-        "boundary", ["#6ba3d0", "#d6e6f2", "#f7f7f7", "#f9dccf", "#e58368"]
-    )
-    (values,) = shown.values
-    deepest = min(SATURATION, float(np.abs(values).max())) or SATURATION
-    levels = np.linspace(-deepest, deepest, LEVELS + 1)
-    clipped = np.clip(values, -deepest, deepest)
-    filled = axes.contourf(*shown.axes, clipped, levels=levels, cmap=colours, zorder=0)
-    filled.set_rasterized(True)  # as curves, they would be most of a file
-    for level, width, line in ((-1.0, 0.6, "--"), (0.0, 1.4, "-"), (1.0, 0.6, "--")):
-        if values.min() < level < values.max():
-            axes.contour(
-                *shown.axes, values, levels=[level], colors="black", linewidths=width,
-                linestyles=line, zorder=2,
-            )  # fmt: skip
-
-
-def _draw_regions(axes: Axes, shown: Boundary) -> None:
-    """Colour the plane by the class of the greatest decision function; draw where two are equal."""
-    from matplotlib.colors import to_rgb
-
-    winner = shown.values.argmax(axis=0)
-    pale = 1.0 - PALE * (1.0 - np.array([to_rgb(colour) for colour in _colours(shown)]))
-    extent = (*shown.axes[0][[0, -1]], *shown.axes[1][[0, -1]])
-    axes.imshow(pale[winner], extent=extent, origin="lower", aspect="auto", zorder=0)
-    for number in np.unique(winner):
-        others = np.delete(shown.values, number, axis=0).max(axis=0)
-        lead = shown.values[number] - others
-        if lead.min() < 0.0 < lead.max():
-            axes.contour(*shown.axes, lead, levels=[0.0], colors="black", linewidths=0.9, zorder=2)
-
-
-def _colours(shown: Boundary) -> list[Any]:
-    """Return a colour for each class."""
-    if len(shown.class_names) == 2:
-        return list(TWO_COLOURS)
-    import matplotlib as mpl
-
-    palette = mpl.color_sequences["tab10"]
-    return [palette[number % len(palette)] for number in range(len(shown.class_names))]
-
-
-def _draw_points(axes: Axes, shown: Boundary, role: str, rows: Any) -> None:
-    """Draw the points of one role in the colours of their classes, or in grey if unlabelled."""
-    for number in range(len(shown.class_names)):
-        some = rows[shown.numbers[rows] == number]
-        colour = GREY if role == "unlabelled" else _colours(shown)[number]
-        marker = "o" if role == "unlabelled" else MARKERS[number % len(MARKERS)]
-        x, y = shown.points[some].T
-        axes.scatter(x, y, color=colour, marker=marker, **MARKS[role])
-
-
-def _legend(shown: Boundary) -> list[Any]:
-    """Return the entries of the legend: a mark for each role and class, and the lines."""
-    from matplotlib.lines import Line2D
-
-    def mark(label: str, colour: str, marker: str, role: str) -> Line2D:
-        style = MARKS[role]
-        return Line2D(
-            [], [], linestyle="none", marker=marker, label=label, color=colour,
-            markersize=np.sqrt(style["s"]) * 0.85 + 0.8, alpha=style.get("alpha"),
-            markeredgecolor=style.get("edgecolors", colour), markeredgewidth=style["linewidths"],
-        )  # fmt: skip
-
-    handles = []
-    for role in shown.roles:
-        if role == "unlabelled":
-            handles.append(mark(role, GREY, "o", role))
-            continue
-        for number, name in enumerate(shown.class_names):
-            called = f"class {name}" if name.lstrip("+-").isdigit() else name
-            colour, marker = _colours(shown)[number], MARKERS[number % len(MARKERS)]
-            handles.append(mark(f"{called}, {role}", colour, marker, role))
-    handles.append(Line2D([], [], color="black", linewidth=1.4, label="boundary"))
-    if len(shown.values) == 1 and (shown.values.min() < -1.0 or shown.values.max() > 1.0):
-        handles.append(
-            Line2D([], [], color="black", linewidth=0.6, linestyle="--", label="margins, f = ±1")
-        )
-    return handles
 
 
 # Metadata field of each kind of file that holds the content id.

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
-from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+import mkldist.plot as plot
 from mkldist.analysis.curves import (
     COSTS,
     calibration,
@@ -32,30 +33,27 @@ from mkldist.analysis.curves import (
     precision_recall,
     roc,
 )
-from mkldist.analysis.explanation import LEVELS, Explanation, Share
+from mkldist.analysis.explanation import Explanation
 from mkldist.analysis.losses import LABEL_UNITS, RanksOverDataSets, in_units
 from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.selection import kernel_shares
-from mkldist.analysis.statistics import Interval
 from mkldist.core.durable import check_free, replacing, write_file, writing
-from mkldist.core.metrics import loss_words, metric_of_variable
+from mkldist.core.metrics import loss_words
 from mkldist.errors import OutputError, ending_words
-from mkldist.report.facts import COLOURS, Facts, Look, looks, records, slug
-from mkldist.report.sentences import LEAST, shown_shares
+from mkldist.report.facts import Facts, records, slug
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from mkldist.plot import Look
 
 WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is below 7 points
 LETTERS = 7.0  # points, of the smallest letters
 KEY, LETTER = 4.5, 0.56  # widths of a key of a legend with its room, and of a letter, in letters
 LINE = 0.15  # inches, height of a line of a legend
-TICKS = {50.0: (1.0, 2.0, 5.0), 1000.0: (1.0, 3.0)}
-"""Labels of each decade of a logarithmic axis, up to a ratio of its ends; beyond, powers of ten."""
 INK, RULE = "#010203", "#010204"  # stand for the colours of text and rules, which the page sets
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -145,59 +143,54 @@ class Chart:
         write_file(table, [self.table().to_csv(index=False).encode()])
 
 
-def new_figure(
-    n_rows: int = 1, height: float = HEIGHT, *, shared: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """Return a figure of the report's width, and its axes from above; `shared` ones share x."""
+def figure_of(
+    *panels: Callable[..., object], height: float = HEIGHT, shared: str = "", most: int = 3
+) -> Figure:
+    """Return a figure of the report's width with panels from above, and below them their legends.
+
+    `shared` are the axes that panels share, ``"x"`` or ``"y"``; `most` is the number of columns of
+    the legend at most.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(n_rows, 1, squeeze=False, sharex="col" if shared else "none")
-    return figure, list(axes.flat)
-
-
-def legend_below(figure: Figure, handles: Sequence[Artist] = (), most: int = 3) -> None:
-    """Add a legend below the axes, in at most `most` columns, and make room for its rows.
-
-    It names the handles, by default the labelled artists of the first axes, which are drawn.
-    """
-    shown = list(handles) or figure.axes[0].get_legend_handles_labels()[0]
+    axes = figure.subplots(
+        len(panels), 1, squeeze=False, sharex=shared == "x", sharey=shared == "y"
+    )
+    for draw, ax in zip(panels, axes.flat, strict=True):
+        draw(ax=ax)
+        if shared == "x":
+            ax.label_outer()
+    shown = taken_legends(figure)
     if not shown:
-        return
-    longest = max(len(str(handle.get_label())) for handle in shown)
-    width = LETTERS * (KEY + LETTER * longest) / 72
+        return figure
+    width = LETTERS * (KEY + LETTER * max(map(len, shown))) / 72
     columns = min(most, max(1, int(figure.get_figwidth() / width)), len(shown))
     rows = -(-len(shown) // columns)
     figure.set_figheight(figure.get_figheight() + LINE * (rows - 1))
-    figure.legend(handles=shown, loc="outside lower center", ncols=columns)
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=columns)
+    return figure
 
 
-def logarithmic(axes: Axes, *names: str) -> None:
-    """Make the axes ``"x"`` or ``"y"`` logarithmic, with labels such as 0.01 of one size.
-
-    Exponents as superscripts would be too small to read in print.
-    """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    for name in names:
-        getattr(axes, f"set_{name}scale")("log")
-        axis = axes.xaxis if name == "x" else axes.yaxis
-        low, high = getattr(axes, f"get_{name}lim")()
-        subs = next((some for most, some in TICKS.items() if high <= most * low), (1.0,))
-        axis.set_major_locator(LogLocator(subs=subs, numticks=7))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+def taken_legends(figure: Figure) -> dict[str, Artist]:
+    """Remove the legends of all axes and return their keys by their words."""
+    found: dict[str, Artist] = {}
+    for ax in figure.axes:
+        if (legend := ax.get_legend()) is not None:
+            words = [text.get_text() for text in legend.get_texts()]
+            keys = [key for key in legend.legend_handles if key is not None]
+            found |= dict(zip(words, keys, strict=True))
+            legend.remove()
+    return found
 
 
-def spans_decades(values: pd.Series) -> bool:
-    """Return True if an axis of these values is better logarithmic."""
-    positive = values[values > 0]
-    return len(positive) == len(values) and bool(positive.max() >= 20 * positive.min())
-
-
-def label(loss: str) -> str:
-    """Return the label of an axis of a loss."""
-    return loss_words(loss) + f", {LABEL_UNITS}" * in_units(loss)
+def _draws(
+    facts: Facts, draw: Callable[..., object], table: pd.DataFrame, *arguments: Any, **options: Any
+) -> Callable[[], Figure]:
+    """Return what draws a table of the methods on one data set, each with its look."""
+    shown = table.drop(columns=["dataset", "bank"], errors="ignore")
+    panel = partial(draw, shown, *arguments, looks=facts.looks_of(table["method"]))
+    return partial(figure_of, panel, **options)
 
 
 def loss_units(loss: str, *columns: str) -> dict[str, str]:
@@ -205,77 +198,32 @@ def loss_units(loss: str, *columns: str) -> dict[str, str]:
     return dict.fromkeys(columns, LABEL_UNITS) if in_units(loss) else {}
 
 
-def _curves(
-    name: str,
-    title: str,
-    caption: str,
-    table: pd.DataFrame,
-    facts: Facts,
-    x: str,
-    y: str,
-    labels: tuple[str, str],
-    *,
-    units: Mapping[str, str],
-    shown: pd.DataFrame | None = None,
-    band: tuple[str, str] = ("low", "high"),
-    log: Sequence[str] = (),
-    markers: bool = True,
-    joined: bool = True,
-) -> Chart:
-    """Return the figure of y against x, a line for each method, with a band of two columns.
-
-    `shown` is drawn, by default the whole table.
-    """
-    drawn = table if shown is None else shown
-
-    def draw() -> Figure:
-        figure, [ax] = new_figure()
-        for method, some in drawn.groupby("method", sort=False):
-            look = facts.looks[facts.method_of(str(method))]
-            ax.plot(some[x], some[y], color=look.colour, marker=look.marker if markers else "",
-                    linestyle=look.line if joined else "none", label=str(method))  # fmt: skip
-            if joined and some[band[0]].notna().any():
-                ax.fill_between(some[x], some[band[0]], some[band[1]], color=look.colour,
-                                alpha=0.12, linewidth=0)  # fmt: skip
-        logarithmic(ax, *log)
-        ax.set(xlabel=labels[0], ylabel=labels[1])
-        legend_below(figure)
-        return figure
-
-    return Chart(name, title, caption, table, draw, units)
-
-
-def _with_deviation(table: pd.DataFrame, mean: str, sd: str) -> pd.DataFrame:
-    return table.assign(low=table[mean] - table[sd], high=table[mean] + table[sd])
-
-
 def path_charts(facts: Facts) -> list[Chart]:
     """Return the mean loss along the regularisation, a figure for each data set."""
     charts = []
-    for dataset in facts.datasets[:MOST]:
-        axis, loss = facts.axis(dataset), facts.loss(dataset)
-        rows = facts.summary[facts.summary["dataset"] == dataset]
-        if axis is None or (table := _along(rows, axis, loss)).empty:
-            continue
-        charts.append(_curves(
+    for dataset, axis, rows in _paths(facts):
+        loss = facts.loss(dataset)
+        table = rows.loc[rows.groupby(["method", axis], sort=False)["mean"].idxmin()]
+        columns = ["dataset", "bank", "method", axis, "loss", "mean", "sd"]
+        table = table[columns].sort_values(["method", axis])
+        charts.append(Chart(
             f"path-{slug(dataset)}", f"{dataset}: {loss_words(loss)} along {axis}",
             f"Mean over the splits; the band is one standard deviation. For each value of "
             f"{axis}, other hyperparameters have the value of least mean loss.",
-            table, facts, axis, "mean", (axis, label(loss)),
-            units=loss_units(loss, "mean", "sd"), shown=_with_deviation(table, "mean", "sd"),
-            log=["x"] * spans_decades(table[axis]),
+            table, _draws(facts, plot.path, table, axis),
+            loss_units(loss, "mean", "sd"),
         ))  # fmt: skip
     return charts
 
 
-def _along(rows: pd.DataFrame, axis: str, loss: str) -> pd.DataFrame:
-    """Return mean and deviation of the loss of each method at each value of a hyperparameter."""
-    known = rows.dropna(subset=[axis, f"{loss}_mean"])
-    known = known.rename(columns={f"{loss}_mean": "mean", f"{loss}_sd": "sd"}).assign(loss=loss)
-    known["mean"] = metric_of_variable(loss).loss(known["mean"])
-    at_best = known.loc[known.groupby(["method", axis], sort=False)["mean"].idxmin()]
-    columns = ["dataset", "bank", "method", axis, "loss", "mean", "sd"]
-    return at_best[columns].sort_values(["method", axis])
+def _paths(facts: Facts) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield the hyperparameter along which a data set has a figure, with the rows."""
+    axes = {dataset: axis for dataset in facts.datasets[:MOST] if (axis := facts.axis(dataset))}
+    paths = {axis: objective_path(facts.tree, axis) for axis in set(axes.values())}
+    for dataset, axis in axes.items():
+        rows = paths[axis][paths[axis]["dataset"] == dataset]
+        if not rows.empty:
+            yield dataset, axis, rows
 
 
 def objective_charts(facts: Facts) -> list[Chart]:
@@ -283,28 +231,20 @@ def objective_charts(facts: Facts) -> list[Chart]:
 
     A data set without two such methods has no figure.
     """
-    axes = {dataset: axis for dataset in facts.datasets[:MOST] if (axis := facts.axis(dataset))}
-    paths = {axis: objective_path(facts.tree, axis) for axis in set(axes.values())}
     charts = []
-    for dataset, axis in axes.items():
-        rows = paths[axis][paths[axis]["dataset"] == dataset]
-        if rows.empty:
-            continue
-        rows = rows[rows["bank"] == facts.largest_bank(dataset, rows["bank"].tolist())]
+    for dataset, axis, every in _paths(facts):
+        rows = every[every["bank"] == facts.largest_bank(dataset, every["bank"].tolist())]
         methods = rows.groupby("problem")["method"].nunique()
         if methods.max() < 2:
             continue
         table = rows[rows["problem"] == methods.idxmax()]
         on = f" on the kernels of {table['bank'].iloc[0]}" * facts.several_banks
-        charts.append(_curves(
+        charts.append(Chart(
             f"objective-{slug(dataset)}", f"{dataset}: objective along {axis}",
             f"These methods minimise the same function{on}, and differ by their gaps at most. Mean "
             "over the splits; the band is one standard deviation.",
-            table, facts, axis, "objective", (axis, "objective"),
-            units=loss_units(facts.loss(dataset), "loss"),
-            shown=_with_deviation(table, "objective", "objective_sd"),
-            log=[name for name, column in (("x", axis), ("y", "objective"))
-                 if spans_decades(table[column])],
+            table, _draws(facts, plot.path, table, axis, "objective"),
+            loss_units(facts.loss(dataset), "mean", "sd"),
         ))  # fmt: skip
     return charts
 
@@ -315,18 +255,7 @@ def rank_chart(over: RanksOverDataSets, facts: Facts) -> Chart | None:
     if ranks is None:
         return None
     table = ranks.mean_ranks.sort_values().rename_axis("method").rename("mean_rank").reset_index()
-
-    def draw() -> Figure:
-        figure, [ax] = new_figure(height=0.8 + 0.2 * len(table))
-        for place, row in enumerate(records(table)):
-            look = facts.looks[facts.method_of(row["method"])]
-            ax.errorbar(row["mean_rank"], place, xerr=0.5 * ranks.critical_difference,
-                        marker=look.marker, color=look.colour)  # fmt: skip
-        ax.set_yticks(range(len(table)), table["method"])
-        ax.invert_yaxis()
-        ax.set_xlabel("mean rank over the data sets; 1 is best")
-        return figure
-
+    panel = partial(plot.comparison, ranks, looks=facts.looks_of(table["method"]))
     return Chart(
         "ranks",
         "Mean ranks over the data sets",
@@ -335,16 +264,8 @@ def rank_chart(over: RanksOverDataSets, facts: Facts) -> Chart | None:
         f"Davenport: p = {ranks.p_value:.2g}. Mean ranks depend on which other methods take part, "
         f"so the signed-rank tests of pairs are the better evidence.",
         table,
-        draw,
+        partial(figure_of, panel, height=0.8 + 0.2 * len(table)),
     )
-
-
-LOSSES_OF_BIAS: dict[str, tuple[str, str, Literal["none", "full"]]] = {
-    "validation": ("selected setting, inner folds", "o", "none"),
-    "test": ("selected setting, test part", "o", "full"),
-    "least_test": ("least of all settings, test part", "|", "full"),
-}
-"""Columns that a figure of the bias of a selection draws: label, marker, and how it is filled."""
 
 
 def selection_bias_charts(bias: pd.DataFrame, facts: Facts) -> list[Chart]:
@@ -357,42 +278,17 @@ def selection_bias_charts(bias: pd.DataFrame, facts: Facts) -> list[Chart]:
 
 def _of_bias(dataset: str, table: pd.DataFrame, facts: Facts) -> Chart:
     loss, names = str(table["loss"].iloc[0]), [facts.name_of(row) for row in records(table)]
-
-    def draw() -> Figure:
-        import matplotlib as mpl
-        from matplotlib.lines import Line2D
-
-        figure, [ax] = new_figure(height=0.9 + 0.2 * len(table))
-        for place, row in enumerate(records(table)):
-            colour = facts.looks[row["method"]].colour
-            ax.plot([row["validation"], row["test"]], [place, place], color=colour, zorder=1)
-            for column, (_, marker, filled) in LOSSES_OF_BIAS.items():
-                ax.plot(row[column], place, marker=marker, fillstyle=filled, color=colour,
-                        linestyle="none", markersize=5)  # fmt: skip
-        ax.set_yticks(np.arange(len(table)), names)
-        ax.set_ylim(len(table) - 0.4, -0.6)
-        ax.set_xlabel(label(loss))
-        handles = [
-            Line2D([], [], color=mpl.rcParams["text.color"], marker=marker, fillstyle=filled,
-                   linestyle="none", label=words)
-            for words, marker, filled in LOSSES_OF_BIAS.values()
-        ]  # fmt: skip
-        legend_below(figure, handles, most=1)
-        return figure
-
+    table = table.assign(method=names).drop(columns="bank")
     return Chart(
         f"optimism-{slug(dataset)}",
         f"{dataset}: selected settings on inner folds and test parts",
         "Means over the splits of the loss of the settings selected on the inner folds. The bar "
         "from inner folds to test part is their optimism. The tick is the least loss of all "
         "settings on the test part, which a selection there would report.",
-        table.assign(method=names).drop(columns="bank"),
-        draw,
-        loss_units(loss, *LOSSES_OF_BIAS, "optimism", "low", "high"),
+        table,
+        _draws(facts, plot.optimism, table, height=0.9 + 0.2 * len(table), most=1),
+        loss_units(loss, *plot.LOSSES_OF_BIAS, "optimism", "low", "high"),
     )
-
-
-COST_WORDS = {"passes": "passes over the bank", "seconds": "seconds of a run"}
 
 
 def convergence_charts(facts: Facts) -> list[Chart]:
@@ -404,30 +300,29 @@ def convergence_charts(facts: Facts) -> list[Chart]:
         if table.empty:
             continue
         bank = facts.largest_bank(dataset, banks := table["bank"].unique().tolist())
-        shown = table[(table["bank"] == bank) & (table["gap"] > 0.0)]
+        shown = table[table["bank"] == bank]
         which = f" Of {len(banks)} banks, the one of most kernels is shown, {bank}."
-        charts.append(_curves(
-            f"convergence-{cost}-{slug(dataset)}", f"{dataset}: gap against {COST_WORDS[cost]}",
+        words = plot.COST_WORDS[cost]
+        charts.append(Chart(
+            f"convergence-{cost}-{slug(dataset)}", f"{dataset}: gap against {words}",
             "Best certified gap so far: the median over all traced runs of a method, of all "
             "settings and splits; the band holds the middle half of them."
             f"{which * (len(banks) > 1)}",
-            table, facts, cost, "gap", (COST_WORDS[cost], "relative duality gap"), units={},
-            shown=shown, band=("gap_low", "gap_high"), markers=False,
-            log=["y", *["x"] * spans_decades(shown[cost])],
+            table, _draws(facts, plot.convergence, shown, cost),
         ))  # fmt: skip
     return charts
 
 
 def _losses(
-    name: str, against: str, caption: str, table: pd.DataFrame, facts: Facts, x: str, words: str,
-    **options: Any,
+    name: str, against: str, caption: str, table: pd.DataFrame, facts: Facts, x: str,
+    shown: pd.DataFrame | None = None,
 ) -> Chart:  # fmt: skip
     """Return the figure of the mean losses on one data set against a number."""
     dataset, loss = (str(table[column].iloc[0]) for column in ("dataset", "loss"))
-    return _curves(
+    return Chart(
         f"{name}-{slug(dataset)}", f"{dataset}: {loss_words(loss)} against {against}", caption,
-        table, facts, x, "mean", (words, label(loss)), log=["x"],
-        units=loss_units(loss, "mean", "low", "high"), **options,
+        table, _draws(facts, plot.loss, table if shown is None else shown, x),
+        loss_units(loss, "mean", "low", "high"),
     )  # fmt: skip
 
 
@@ -446,8 +341,7 @@ def learning_charts(facts: Facts) -> list[Chart]:
             f".{banks}"
         )
         shown = table[table["method"].isin(largest.loc[best, "method"])]
-        words = "training points"
-        charts += [_losses("learning", words, caption, table, facts, "n_train", words, shown=shown)]
+        charts += [_losses("learning", "training points", caption, table, facts, "n_train", shown)]
     return charts
 
 
@@ -460,7 +354,7 @@ def kernel_number_charts(facts: Facts) -> list[Chart]:
             "kernels", "the number of kernels",
             "Each mark is one setting of a method. Low and left is better: fewer kernels for the "
             "same loss.",
-            some, facts, "active_kernels", "active kernels, mean over the splits", joined=False,
+            some, facts, "active_kernels",
         )
         for some in [some for _, some in tables if len(some) > 1][:MOST]
     ]  # fmt: skip
@@ -473,8 +367,8 @@ def bank_size_charts(facts: Facts) -> list[Chart]:
     for (_, bank), table in [*tables][:MOST]:
         band = f"; the band is the {CORRECTED}" if table["low"].notna().any() else ""
         caption = f"Mean over the splits at the setting chosen for each size{band}."
-        against, words = f"the number of candidates, bank {bank}", "candidate kernels"
-        chart = _losses("candidates", against, caption, table, facts, "n_kernels", words)
+        against = f"the number of candidates, bank {bank}"
+        chart = _losses("candidates", against, caption, table, facts, "n_kernels")
         charts.append(replace(chart, name=f"{chart.name}-{slug(bank)}"))
     return charts
 
@@ -482,9 +376,6 @@ def bank_size_charts(facts: Facts) -> list[Chart]:
 MOST_WIDTHS, N_PARTS, MOST_LINES = 40, 20, 8
 LONGEST = 24  # letters of a name in a figure
 GROUP_WIDTH = "group and width"
-FREQUENCY = "frequency"
-PANELS = {"share": "share of weights", FREQUENCY: "share of splits"}
-"""Columns that the two panels of a figure draw, with the labels of their axes."""
 
 
 def weight_charts(facts: Facts) -> list[Chart]:
@@ -515,7 +406,7 @@ def _by_width(
     ]
     if not found:
         return None
-    columns = ["dataset", "bank", "method", GROUP_WIDTH, "n_kernels", "share", FREQUENCY]
+    columns = ["dataset", "bank", "method", GROUP_WIDTH, "n_kernels", "share", "frequency"]
     table = pd.concat(found, ignore_index=True)[columns]
     parts = table.pop(GROUP_WIDTH).str.rsplit("\n", n=1, expand=True)
     table.insert(3, "feature_group", parts[0])
@@ -525,38 +416,24 @@ def _by_width(
         return None
     groups = table.groupby("feature_group")["share"].sum()
     groups = groups.nlargest(MOST_LINES)[lambda sums: sums > 0.0]
-    shown, line, styles = table, "method", facts.looks
+    shown, methods = table[table["feature_group"].isin(groups.index)], facts.looks
     which = "mean over the splits, at the method's chosen setting"
     if len(groups) > 1:
         best = facts.best_of(dataset, table["method"].unique())
-        shown = table[(table["method"] == best) & table["feature_group"].isin(groups.index)]
-        line, styles = "feature_group", looks(groups.index)
         which = f"by group of features, mean over the splits of {best}"
+        shown = shown[shown["method"] == best]
+        shown = shown.assign(feature_group=shown["feature_group"].map(_short))
+        methods = plot.looks_of(map(_short, groups.index))
     several = any(weights.sizes["split"] > 1 for _, weights in own)
-    panels = [column for column in PANELS if several or column != FREQUENCY]
     selecting = ", and the share of the splits that select a kernel of the width" * several
-
-    def draw() -> Figure:
-        figure, axes = new_figure(len(panels), height=1.4 + 1.1 * len(panels), shared=True)
-        for ax, column in zip(axes, panels, strict=True):
-            for name, some in shown.groupby(line, sort=False):
-                look = styles[str(name)]
-                ax.plot(some["width"], some[column], color=look.colour, marker=look.marker,
-                        linestyle=look.line, label=_short(str(name)))  # fmt: skip
-            ax.set_ylabel(PANELS[column])
-            if column == FREQUENCY:
-                ax.set_ylim(-0.08, 1.08)  # room for marks at its ends
-        logarithmic(ax, "x")
-        ax.set_xlabel("width of the kernel")
-        legend_below(figure)
-        return figure
-
+    panels = [partial(plot.weights, shown, "width", y, looks=methods)
+              for y in ("share", "frequency")[: 1 + several]]  # fmt: skip
     return Chart(
         f"widths-{slug(dataset)}",
         f"{dataset}: kernel weights by width",
         f"Share of the kernel weights on kernels of each width, {which}{selecting}.{bank}",
         table,
-        draw,
+        partial(figure_of, *panels, height=1.4 + 1.1 * len(panels), shared="x"),
     )
 
 
@@ -585,18 +462,17 @@ def _short(text: str) -> str:
 
 
 MOST_POINTS = 2000  # of a scatter in the page
-UNIT = (-0.02, 1.02)  # limits of an axis of shares, with room for marks at its ends
 BAND = "Mean over the splits of test rows, with one standard deviation."
 CURVES = {
-    "roc": ("ROC curve", roc, "false_positive_rate", "true_positive_rate", BAND),
-    "precision-recall": ("precision and recall", precision_recall, "recall", "precision", BAND),
+    "roc": ("ROC curve", roc, plot.roc, BAND),
+    "precision-recall": ("precision and recall", precision_recall, plot.precision_recall, BAND),
     "calibration": (
-        "calibration", calibration, "probability", "frequency",
+        "calibration", calibration, plot.calibration,
         "How often rows of about equal probability are of the class; probabilities of each split "
         "are by a sigmoid of the decision values of the other splits. On the line they are right.",
     ),
 }  # fmt: skip
-"""Title, data, columns of both axes and caption of each figure of two classes."""
+"""Title, data, drawing and caption of each figure of two classes."""
 
 
 def prediction_charts(side: Chosen, look: Look) -> Iterator[Chart]:
@@ -608,28 +484,15 @@ def prediction_charts(side: Chosen, look: Look) -> Iterator[Chart]:
     decisions, classes = decisions_of(side), classes_of(side)
     if not decisions or len(classes) != 2:
         return
-    for name, (title, curve, x, y, caption) in CURVES.items():
+    for name, (title, curve, draw, caption) in CURVES.items():
         table = curve(decisions)
-
-        def draw(table: pd.DataFrame = table, x: str = x, y: str = y) -> Figure:
-            figure, [ax] = new_figure(height=3.0)
-            marker = look.marker if "n" in table else ""
-            ax.plot(table[x], table[y], color=look.colour, marker=marker, linestyle=look.line)
-            if "sd" in table and table["sd"].notna().any():
-                low, high = table[y] - table["sd"], table[y] + table["sd"]
-                ax.fill_between(table[x], low.clip(lower=0.0), high.clip(upper=1.0),
-                                color=look.colour, alpha=0.12, linewidth=0)  # fmt: skip
-            if y != "precision":
-                ax.plot(UNIT, UNIT, color="0.5", linestyle=":", linewidth=1.0)
-            ax.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "), xlim=UNIT, ylim=UNIT)
-            return figure
-
+        panel = partial(draw, table.assign(method=""), looks={"": look})
         yield Chart(
             f"{name}-{slug(dataset)}",
             f"{dataset}: {title} of {classes[1]}, {method}",
             caption,
             table.assign(dataset=dataset, method=method),
-            draw,
+            partial(figure_of, panel, height=3.0),
         )
 
 
@@ -644,31 +507,17 @@ def _of_values(side: Chosen, look: Look) -> Iterator[Chart]:
     columns = {"split": data[SPLIT].to_numpy()[splits], "row": rows}
     table = pd.DataFrame({**columns, "true": true, "predicted": predicted})
     drawn = table.iloc[:: max(1, -(-len(table) // MOST_POINTS))]
-
-    def draw() -> Figure:
-        figure, [ax] = new_figure(height=3.0)
-        ax.plot(drawn["true"], drawn["predicted"], linestyle="none", marker=".", alpha=0.5,
-                color=look.colour)  # fmt: skip
-        ends = [drawn["true"].min(), drawn["true"].max()]
-        ax.plot(ends, ends, color="0.5", linestyle=":", linewidth=1.0)
-        ax.set(xlabel="true value", ylabel="predicted value")
-        return figure
-
     yield Chart(
         f"predicted-{slug(side.place['dataset'])}",
         f"{side.place['dataset']}: predicted against true values, {side.place['method']}",
         "Test rows of all splits; on the line both are equal.",
         table,
-        draw,
+        partial(figure_of, partial(plot.predicted, drawn, look=look), height=3.0),
         dict.fromkeys(("true", "predicted"), LABEL_UNITS),
     )
 
 
 ROW = 0.165  # inches, of a bar of an explanation
-MOST_BARS_OF_LEVEL, LONGEST_LABEL = 8, 22
-LETTERS_WIDE = 18  # of the label of the second panel
-LIMITS = (-25.0, 125.0)
-"""Shares in per cent beyond which an axis does not reach; intervals end there."""
 
 
 def explanation_chart(explanation: Explanation) -> Chart:
@@ -716,78 +565,16 @@ def check_figure(path: Path, *, overwrite: bool) -> None:
 
 def draw_explanation(explanation: Explanation) -> Figure:
     """Return the figure: shares of the decision, and the loss without each set, side by side."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    rows = _rows_of(explanation)
-    shares = {y: row for y, row in enumerate(rows) if isinstance(row, Share)}
-    decided, ink = not explanation.no_decision, mpl.rcParams["text.color"]
-    figure = Figure(figsize=(WIDTH, 1.3 + ROW * len(rows)), layout="constrained")
-    axes = figure.subplots(
-        1, 1 + decided, sharey=True, squeeze=False, width_ratios=[1.6, 1][: 1 + decided]
-    )[0]
-    first, weights = axes[0], {y: row.weight for y, row in shares.items()}
-    drawn = {y: row.decision for y, row in shares.items()} if decided else weights
-    _bars(first, drawn, 100.0, COLOURS[0])
-    first.set_xlabel(f"share of the {'decision' if decided else 'weights'}, %")
-    if decided:
-        means = [100.0 * one.mean for one in weights.values()]
-        if not np.isnan(means).all():
-            first.plot(means, [*weights], linestyle="none", marker="D", label="weights",
-                       markerfacecolor="white", markeredgecolor=ink,
-                       markeredgewidth=0.8)  # fmt: skip
-        if explanation.n_permutations:
-            null = [100.0 * row.null for row in shares.values()]
-            first.plot(null, [*shares], linestyle="none", marker="|", markersize=9,
-                       color="#767676", markeredgewidth=1.6, label="permuted labels")  # fmt: skip
-        first.set_xlim(*np.clip(first.get_xlim(), *LIMITS))
-        metric = explanation.metric
-        scale, unit = (100.0, ", points") if metric.unit == "%" else (1.0, "")
-        _bars(axes[1], {y: row.left_out for y, row in shares.items()}, scale, COLOURS[1])
-        axes[1].set_xlabel(fill(f"worse when left out: {metric.words}{unit}", LETTERS_WIDE))
-    first.set_yticks(range(len(rows)), [_label_of(row) for row in rows])
-    first.set_ylim(len(rows) - 0.4, -0.6)
-    for text, row in zip(first.get_yticklabels(), rows, strict=True):
-        text.set_fontweight("normal" if isinstance(row, Share) else "bold")
-    for ax in axes:
-        ax.grid(visible=False, axis="y")
-        ax.tick_params(axis="y", length=0)
-        ax.axvline(0.0, color=ink, linewidth=0.7)
+    panels = [plot.shares, *[plot.left_out] * (not explanation.no_decision)]
+    height = 1.3 + ROW * len(plot.shown_rows(explanation))
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    ratios = [1.6, 1][: len(panels)]
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=ratios)
+    for draw, ax in zip(panels, axes.flat, strict=True):
+        draw(explanation, ax=ax)
     figure.suptitle(f"{explanation.dataset}: {explanation.method}", fontsize=8)
-    handles, labels = first.get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    if shown := taken_legends(figure):
+        figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=2)
     return figure
-
-
-def _rows_of(explanation: Explanation) -> list[Share | str]:
-    """Return what stands in the figure from above: headings and shares."""
-    rows: list[Share | str] = []
-    for level in ("view", "group", "feature"):
-        matter, _ = shown_shares(explanation, level)
-        sizes = [np.nanmax(np.abs([one.decision.mean, one.weight.mean])) for one in matter]
-        tall = [one for one, size in zip(matter, sizes, strict=True) if size >= LEAST]
-        tall = tall[:MOST_BARS_OF_LEVEL] or matter[:1]
-        rows += [LEVELS[level], *tall] if tall else []
-    kernels = shown_shares(explanation, "kernel")[0]
-    return rows or [LEVELS["kernel"], *kernels[:MOST_BARS_OF_LEVEL]]
-
-
-def _bars(ax: Axes, found: dict[int, Interval], scale: float, colour: str) -> None:
-    """Draw a bar for each mean, with its interval."""
-    import matplotlib as mpl
-
-    means = scale * np.array([one.mean for one in found.values()])
-    ends = scale * np.array([[one.low, one.high] for one in found.values()])
-    ax.barh([*found], np.nan_to_num(means), height=0.62, color=colour, alpha=0.55)
-    if not np.isnan(ends).all():
-        errors = np.nan_to_num(np.abs(ends - means[:, None]).T)
-        ax.errorbar(means, [*found], xerr=errors, linestyle="none", elinewidth=0.8, capsize=1.5,
-                    capthick=0.8, color=mpl.rcParams["text.color"])  # fmt: skip
-
-
-def _label_of(row: Share | str) -> str:
-    if not isinstance(row, Share):
-        return row
-    text = f"{row.name:g}" if isinstance(row.name, float) else row.name
-    return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"

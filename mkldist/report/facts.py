@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from mkldist.analysis.growth import Growth, growths_of
 from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_of
@@ -18,6 +18,7 @@ from mkldist.analysis.summary import loss_of, selected_summary, summary
 from mkldist.core.identity import content_id
 from mkldist.core.metrics import Metric
 from mkldist.core.terminal import command_line
+from mkldist.plot import Look, looks_of
 from mkldist.results.folder import restored_manifest
 from mkldist.results.rows import hyperparameters, is_validated, method_nodes, place_of, to_frame
 from mkldist.results.schema import DATA, RunState, metric_of
@@ -33,34 +34,6 @@ if TYPE_CHECKING:
 
 EXPLAINED, MOST_VALUES = 6, 1e9
 """Data sets that a report explains, and kernel values that it computes for each."""
-
-
-# Okabe & Ito (2008) without black and yellow, which vanish on a page; Tol's olive, and a purple.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b3294", "#999933")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
-DASHES = ("-", "--", ":")
-
-
-class Look(NamedTuple):
-    """Colour, marker and line of a method in every picture."""
-
-    colour: str
-    marker: str
-    line: str
-
-
-def looks(names: Iterable[str]) -> dict[str, Look]:
-    """Return the look of each name.
-
-    Up to eight names differ in colour and marker.  Further ones repeat the colours with another
-    line and the next marker.
-    """
-    found = {}
-    for number, name in enumerate(dict.fromkeys(names)):
-        lap, place = divmod(number, len(COLOURS))
-        marker = MARKERS[(place + lap) % len(MARKERS)]
-        found[name] = Look(COLOURS[place], marker, DASHES[lap % len(DASHES)])
-    return found
 
 
 def slug(text: str) -> str:
@@ -147,7 +120,11 @@ class Facts:
     @cached_property
     def looks(self) -> Mapping[str, Look]:
         """Colour and marker of each method, the same in all figures."""
-        return looks(place["method"] for place, _ in self.nodes)
+        return looks_of(place["method"] for place, _ in self.nodes)
+
+    def looks_of(self, names: Iterable[Any]) -> dict[str, Look]:
+        """Return the look of the method of each name in a comparison."""
+        return {str(name): self.looks[self.method_of(str(name))] for name in names}
 
     def method_of(self, name: str) -> str:
         """Return the method of a name in a comparison, which ends with a bank if there are several.

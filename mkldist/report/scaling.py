@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.growth import PARTS, SIZES, Growth, overview, part_shares, seconds_text
+import mkldist.plot as plot
+from mkldist.analysis.growth import PARTS, SIZES, Growth, overview, seconds_text
 from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
 from mkldist.core.metrics import NOTHING
 from mkldist.errors import InputError
-from mkldist.report.charts import HEIGHT, LETTERS, Chart, legend_below, logarithmic, new_figure
-from mkldist.report.facts import Facts, Look, origin_of, records, slug
+from mkldist.report.charts import HEIGHT, Chart, figure_of
+from mkldist.report.facts import Facts, origin_of, records, slug
 from mkldist.report.sentences import Caution, shared_times
 from mkldist.report.tables import Table, keyed, numbers, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from mkldist.plot import Look
 
 ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
@@ -118,10 +120,7 @@ def _of_growth(growth: Growth) -> Iterator[Caution]:
 
 # Figures.
 
-MOST_BARS = 24  # in one figure; of more, each method shows its least, middle and largest size
 ROW, FRAME = 0.19, 1.0  # inches: height of a bar or heading, and of axis and legend together
-CLEAR = 1.25  # ratio of neighbouring sizes that leaves room for the label of each
-TINTS = {"build": 0.0, "passes": 0.45, "solver": 1.0}  # of a method's colour, in stacking order
 
 
 def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None) -> list[Chart]:
@@ -146,28 +145,10 @@ def _time_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -
     table = table[["method", *SIZES, "split", "seconds", "counted", "counted_early"]]
     alone = len(panels) == 1
 
-    def draw() -> Figure:
-        figure, axes = new_figure(len(panels), height=HEIGHT * (1 + 0.75 * (len(panels) - 1)))
-        for ax, value in zip(axes, panels, strict=True):
-            for fit in records(fits[fits[other] == value]):
-                some = table[(table["method"] == fit["method"]) & (table[other] == value)]
-                words = f": exponent {fit['exponent']:.2f}" * alone
-                _draw_fit(ax, some, fit, growth.over, looks[fit["method"]], words)
-            logarithmic(ax, "x", "y")
-            sizes = np.unique(table[growth.over])
-            if len(sizes) <= 6 and (sizes[1:] >= CLEAR * sizes[:-1]).all():
-                ax.set_xticks(sizes, [f"{size:g}" for size in sizes])
-                ax.set_xticks([], minor=True)
-            ax.set(xlabel=SIZES[growth.over], title="" if alone else f"{value:,} {SIZES[other]}")
-        ends = np.array([ax.get_ylim() for ax in axes])
-        lines: dict[str, Any] = {}
-        for ax in axes:
-            ax.set_ylim(ends.min(), ends.max())
-            logarithmic(ax, "y")
-            ax.set(ylabel="seconds of a run")
-            lines |= {str(line.get_label()): line for line in ax.get_legend_handles_labels()[0]}
-        legend_below(figure, list(lines.values()), most=2)
-        return figure
+    def panel(value: int, ax: Axes) -> None:
+        plot.scaling(growth, at=value, looks=looks, ax=ax)
+        if not alone:
+            ax.set_title(f"{value:,} {SIZES[other]}")
 
     exponents = []
     for value in panels:
@@ -186,63 +167,24 @@ def _time_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -
         f"tolerance. Lines are fits of seconds = a size^k; exponents k with 95 % intervals "
         f"{'are ' * alone}{', and '.join(exponents)}.",
         table,
-        draw,
+        partial(
+            figure_of,
+            *(partial(panel, value) for value in panels),
+            height=HEIGHT * (1 + 0.75 * (len(panels) - 1)),
+            shared="y",
+            most=2,
+        ),
     )
-
-
-def _draw_fit(ax: Axes, some: pd.DataFrame, fit: Row, over: str, look: Look, words: str) -> None:
-    """Draw the marks of one method and the line of its fit."""
-    early = some["counted_early"] > 0
-    for marked, face in ((some[~early], look.colour), (some[early], "none")):
-        ax.plot(marked[over], marked["seconds"], color=look.colour, marker=look.marker,
-                markerfacecolor=face, linestyle="none", markersize=4)  # fmt: skip
-    ends = np.array([fit["smallest"], fit["largest"]])
-    ax.plot(ends, fit["factor"] * ends ** fit["exponent"], color=look.colour, marker=look.marker,
-            markevery=[], linestyle=look.line, label=f"{fit['method']}{words}")  # fmt: skip
 
 
 def _parts_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -> Iterator[Chart]:
     """Yield the shares of build, passes and solver, a bar for each method and size."""
     over, other, value = growth.over, growth.other, growth.ends_of_other[-1]
-    table = part_shares(growth.means[growth.means[other] == value])
+    table = plot.part_table(growth)
     if table.empty:
         return
-    table = table[["method", over, other, "build", "passes", "solver", "split_seconds"]]
-    shown, sizes = table, np.unique(table[over])
-    if len(table) > MOST_BARS:
-        shown = table[table[over].isin([sizes[0], sizes[len(sizes) // 2], sizes[-1]])]
-
-    def draw() -> Figure:
-        from matplotlib.patches import Patch
-
-        n_rows = len(shown) + shown["method"].nunique()
-        figure, [ax] = new_figure(height=FRAME + ROW * n_rows)
-        ticks, place = {}, 0
-        for method, some in shown.groupby("method", sort=False):
-            ax.text(0.7, place, str(method), va="center", weight="bold")
-            for row in records(some):
-                place += 1
-                ticks[place] = f"{row[over]:,}"
-                left = 0.0
-                for part in TINTS:
-                    share = 100.0 * row[part]
-                    ax.barh(place, share, left=left, height=0.8,
-                            **_look(part, looks[str(method)].colour))  # fmt: skip
-                    left += share
-                seconds = f"{seconds_text(row['split_seconds'])} s"
-                ax.text(102.0, place, seconds, va="center", fontsize=LETTERS)
-            place += 1
-        ax.set_yticks(list(ticks), list(ticks.values()))
-        ax.tick_params(axis="y", length=0)
-        ax.set(xlim=(0, 100), ylim=(place - 0.3, -0.7), ylabel=SIZES[over])
-        ax.set_xlabel("share of the seconds on a split, %")
-        ax.grid(visible=False, axis="y")
-        ax.set_axisbelow(True)
-        words = {"build": "build of the bank"}
-        legend_below(figure, [Patch(label=words.get(part, part), **_look(part, "#777777"))
-                              for part in TINTS if shown[part].any()])  # fmt: skip
-        return figure
-
+    shown = plot.shown_parts(table, over)
+    height = FRAME + ROW * (len(shown) + shown["method"].nunique())
     at = f", at {value:,} {SIZES[other]}" * (len(growth.ends_of_other) > 1)
     missing = "" if shown["build"].any() else " The results hold no times of builds."
     yield Chart(
@@ -252,20 +194,8 @@ def _parts_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) 
         f"solvers of all settings of a method{at}. At the right are the seconds of a split in "
         f"all.{missing}",
         table,
-        draw,
+        partial(figure_of, partial(plot.time_parts, growth, looks=looks), height=height),
     )
-
-
-def _look(part: str, colour: str) -> dict[str, Any]:
-    """Return how a part is filled: the solver fully, passes with a tint, the build with lines."""
-    from matplotlib.colors import to_rgba
-
-    return {
-        "facecolor": to_rgba(colour, TINTS[part]),
-        "edgecolor": colour,
-        "linewidth": 0.6,
-        "hatch": "////" if part == "build" else "",
-    }
 
 
 # The study.

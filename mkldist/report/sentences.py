@@ -424,16 +424,8 @@ def _over(over: OverDataSets) -> str:
 
 # Explanations.
 
-SHOWN, LEAST = 10, 0.01  # rows of a level, and the least share in a figure
 SHOWN_LEVELS = ("view", "group", "feature", "kernel")
 OF_FEATURES = SHOWN_LEVELS[:3]
-
-
-def shown_shares(explanation: Explanation, level: str) -> tuple[list[Share], list[Share]]:
-    """Return the shares of a level that matter, at most ten active ones, and the others."""
-    every = explanation.of(level)
-    matter = [share for share in every if share.selected.mean > 0.0][:SHOWN]
-    return matter, [share for share in every if share not in matter]
 
 
 def share_cells(explanation: Explanation, share: Share) -> dict[str, str]:

@@ -33,7 +33,6 @@ from mkldist.report.sentences import (
     captions,
     difference,
     percent,
-    shown_shares,
     value_text,
     worse,
 )
@@ -252,7 +251,7 @@ def explanation_table(found: Sequence[Explanation]) -> Table:
     """Return the rows that matter of the best method on each data set."""
     tables = []
     for one in found:
-        matter = [share in shown_shares(one, share.level)[0] and share.level in SHOWN_LEVELS
+        matter = [share in one.shown(share.level)[0] and share.level in SHOWN_LEVELS
                   for share in one.shares]  # fmt: skip
         tables.append(one.table[matter].assign(dataset=one.dataset, method=one.method))
     metrics = {one.dataset: one.metric for one in found}

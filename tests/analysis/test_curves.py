@@ -137,7 +137,8 @@ def test_objectives_are_those_of_the_setting_of_least_mean_loss(tree):
             own.groupby(own["variant"].fillna("")) if method == "simplemkl" else [("", own)]
         )
         best = min((some for _, some in by_variant), key=lambda some: some["test_error"].mean())
-        assert row["loss"] == pytest.approx(best["test_error"].mean())
+        assert row["mean"] == pytest.approx(best["test_error"].mean())
+        assert row["sd"] == pytest.approx(np.std(best["test_error"], ddof=1))
         assert row["objective"] == pytest.approx(best["objective"].mean())
         assert row["objective_sd"] == pytest.approx(np.std(best["objective"], ddof=1))
         assert row["lower_bound"] == pytest.approx(best["dual_objective"].mean())

@@ -13,6 +13,7 @@ import pytest
 from mkldist.analysis import loss_by_bank_size
 from mkldist.analysis.selection import selection_bias
 from mkldist.errors import OutputError
+from mkldist.plot import COLOURS, looks_of
 from mkldist.report.charts import (
     WIDTH,
     bank_size_charts,
@@ -25,7 +26,6 @@ from mkldist.report.charts import (
     selection_bias_charts,
     write_explanation,
 )
-from mkldist.report.facts import COLOURS, looks
 from tests.analysis import test_selection
 from tests.analysis.made_up import learnt, traced
 from tests.analysis.studies import N_KERNELS, study
@@ -55,8 +55,8 @@ def test_colour_blind_readers_can_tell_colours_apart():
 
 def test_many_methods_still_differ():
     names = [f"method{i}" for i in range(20)]
-    assert len(set(looks(names).values())) == 20
-    assert list(looks(["a", "b", "a"])) == ["a", "b"]
+    assert len(set(looks_of(names).values())) == 20
+    assert list(looks_of(["a", "b", "a"])) == ["a", "b"]
 
 
 def bars(axes) -> list[float]:

@@ -12,8 +12,9 @@ import pytest
 
 from mkldist.analysis.growth import Growth, overview, part_shares
 from mkldist.errors import InputError, OutputError
+from mkldist.plot import MOST_BARS
 from mkldist.report import scaling as module
-from mkldist.report.scaling import MOST_BARS, ScalingStudy, exponents_table, scaling_study
+from mkldist.report.scaling import ScalingStudy, exponents_table, scaling_study
 from tests.analysis.studies import (
     LAWS,
     N_KERNELS,

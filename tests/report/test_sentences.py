@@ -26,7 +26,6 @@ from mkldist.report.sentences import (
     percent,
     sentences,
     share_cells,
-    shown_shares,
     worse,
 )
 from mkldist.results.schema import RunState
@@ -229,7 +228,7 @@ def test_one_split_has_no_interval_and_an_unknown_share_a_dash():
 def test_features_that_are_never_active_are_summed_up():
     active = [share("feature", f"f{n}", 0.05, 0.05, rank=n + 1) for n in range(12)]
     idle = [replace(one, selected=around(0.0)) for one in active[:3]]
-    matter, others = shown_shares(explanation(shares=(*active, *idle)), "feature")
+    matter, others = explanation(shares=(*active, *idle)).shown("feature")
     assert [one.name for one in matter] == [f"f{n}" for n in range(10)]
     assert len(others) == 5
     assert others_words(others) == "and 5 more, of at most 5 %"
