@@ -18,7 +18,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
 from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.planner import without
-from mkldist.results.folder import OutputFolder
+from mkldist.results.folder import OutputFolder, check_owner
 from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
@@ -357,6 +357,7 @@ class SweepPlan:
             workers, threads = workers or 1, threads or 1
             options = ConnectOptions(n_workers=workers, threads_per_worker=threads, elsewhere=True)
         options = options.of_execution(spec.execution)
+        check_owner(OutputFolder(output), spec.name)
         files = FilesBefore.of(spec, data_dirs, origin.parent, given or {})
         rounds = sweep_rounds(spec, origin, data_dirs, options, given or {}, allow_code=allow_code)
         store = Journal(OutputFolder(output).records)

@@ -111,7 +111,7 @@ def claimed(
     from filelock import FileLock, Timeout
 
     folder = OutputFolder(path)
-    _check_owner(folder, sweep_name)
+    check_owner(folder, sweep_name)
     with writing(path):
         _make(path)
         lock = FileLock(path / LOCK, timeout=0)
@@ -127,7 +127,7 @@ def claimed(
             ) from error
     try:
         with writing(path):
-            _check_owner(folder, sweep_name)
+            check_owner(folder, sweep_name)
             remove_temporaries(path)
             write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
             write_manifest(path, sweep_name, file, spec)
@@ -151,7 +151,7 @@ def _make(path: Path) -> None:
         ) from error
 
 
-def _check_owner(folder: OutputFolder, sweep_name: str) -> None:
+def check_owner(folder: OutputFolder, sweep_name: str) -> None:
     """Refuse a folder that is neither empty nor owned by this sweep."""
     path = folder.path
     if leads_to_nothing(path):

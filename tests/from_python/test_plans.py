@@ -17,7 +17,7 @@ from rich.console import Console
 import mkldist
 from mkldist.bank import factored_kernels
 from mkldist.cli import command
-from mkldist.errors import SpecError
+from mkldist.errors import OutputError, SpecError
 from mkldist.from_python.plans import (
     ALL_RECORDED,
     FORECAST_COLUMNS,
@@ -360,3 +360,11 @@ def test_names_of_sizes_in_brackets_are_no_markup():
     console.print(size_table(iter([SizeCost("d[red]", "b[/red]", 1, 2, 3, 4.0)])))
     assert "d[red]" in console.file.getvalue()
     assert "b[/red]" in console.file.getvalue()
+
+
+def test_a_folder_that_a_sweep_refuses_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    for make in (mkldist.plan, mkldist.sweep):
+        with pytest.raises(OutputError) as refused:
+            make(SPEC, {"a": (X, Y)}, output=tmp_path)
+        assert refused.value.found == "a folder that holds other files (notes.txt)"
