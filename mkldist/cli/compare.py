@@ -14,7 +14,7 @@ from mkldist.cli.options import (
     finite,
     json_option,
     print_json,
-    tell_left_out,
+    note_basis,
 )
 from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
 from mkldist.core.terminal import command_line, plain_table, standard_output
@@ -69,7 +69,7 @@ def compare_command(
     comparison = compare_results(first, second, matches, rope)
     if not comparison.pairs:
         raise _nothing(words, comparison, first, second)
-    tell_left_out(first.path, second.path)
+    note_basis(first.path, second.path)
     said = sentences(comparison, isolated=_isolated(first) and _isolated(second))
     if as_json:
         print_json(

@@ -20,7 +20,7 @@ from mkldist.cli.options import (
     part_options,
     print_json,
     results_argument,
-    tell_left_out,
+    note_basis,
 )
 from mkldist.core.terminal import command_line, plain_table, standard_output
 from mkldist.core.wording import pluralize
@@ -94,7 +94,7 @@ def fit_command(
     check_free(file, overwrite=overwrite)
     choice = choose(results, settings=wanted, **part)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
-    tell_left_out(results)
+    note_basis(results)
     for line in _no_better(choice):
         click.echo(line)
     click.echo(f"setting:  {choice.words} on {choice.dataset}, kernels of {choice.bank}")
@@ -425,7 +425,7 @@ def explain_command(
         fits = pluralize(permutations, "permutation")
         click.echo(f"fitting {fits} of the labels of each split", err=True)
     found = explain(results, permutations=permutations, **part)
-    tell_left_out(results)
+    note_basis(results)
     if figure is not None:
         if len(found) > 1:
             names = ", ".join(one.dataset for one in found)

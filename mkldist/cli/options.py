@@ -327,10 +327,13 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def tell_left_out(*results: Path) -> None:
-    """Print a line to standard error for each folder whose results leave out recorded runs."""
+def note_basis(*results: Path) -> None:
+    """Note recorded runs that the results of a folder leave out, and files of data that changed."""
+    from mkldist.results.folder import rewritten_files
     from mkldist.results.status import other_runs, others_words
 
     for path in dict.fromkeys(results):
-        if said := others_words(other_runs(path)):
-            click.echo(f"{path}: {said}", err=True)
+        if words := others_words(other_runs(path)):
+            click.echo(f"{path}: {words}", err=True)
+        for words in rewritten_files(path):
+            click.echo(f"{path}: {words}; what follows is of the data as they were", err=True)

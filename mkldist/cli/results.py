@@ -14,7 +14,7 @@ from mkldist.cli.options import (
     overwrite_option,
     print_json,
     results_argument,
-    tell_left_out,
+    note_basis,
 )
 from mkldist.core.terminal import plain_table, standard_output
 from mkldist.results.export import ENDINGS, format_of
@@ -57,7 +57,7 @@ def report_command(
     from mkldist.report.page import write_report
 
     report = write_report(results, page, figures, overwrite=overwrite)
-    tell_left_out(results)
+    note_basis(results)
     if as_json:
         print_json(
             {
@@ -126,7 +126,7 @@ def export_command(
     target = destination or Path(name + ENDINGS[kind])
     for file in export(folders, kind, target, overwrite=overwrite):
         click.echo(str(file))
-    tell_left_out(*folders)
+    note_basis(*folders)
 
 
 FOLDER = Path("scaling")
@@ -162,7 +162,7 @@ def scale_command(
     from mkldist.report.scaling import scaling_study
 
     study = scaling_study(results, over)
-    tell_left_out(results)
+    note_basis(results)
     target = folder or (None if as_json else FOLDER)
     if target is not None:
         study.write(target, results, overwrite=overwrite)

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import mkldist
+from mkldist.cli.models import fit_command as fit
 from mkldist.cli.sweeps import plan_command as plan
 from mkldist.cli.sweeps import status_command as status
 from mkldist.cli.sweeps import sweep_command as sweep
@@ -169,6 +170,7 @@ def test_a_changed_file_is_named_with_what_becomes_of_the_runs(table: Path) -> N
     assert f"changed:   {changed}" in told
     assert "their records are kept, and count again if the old file comes back" in told
     assert f"{table} was written after this sweep read it on " in said(status, "small")
+    assert f"{table} was written after this sweep read it on " in said(fit, "small")
     told = said(sweep, "small.toml")
     assert changed in told
     assert "another sweep of the name" not in told
