@@ -13,8 +13,8 @@ from mkldist.cli.options import (
     complete_compared,
     finite,
     json_option,
-    print_json,
     note_basis,
+    print_json,
 )
 from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
 from mkldist.core.terminal import command_line, plain_table, standard_output

@@ -16,11 +16,11 @@ from mkldist.cli.options import (
     allow_code_option,
     complete_results,
     json_option,
+    note_basis,
     overwrite_option,
     part_options,
     print_json,
     results_argument,
-    note_basis,
 )
 from mkldist.core.terminal import command_line, plain_table, standard_output
 from mkldist.core.wording import pluralize

@@ -11,10 +11,10 @@ from mkldist.cli.options import (
     PATH,
     complete_results,
     json_option,
+    note_basis,
     overwrite_option,
     print_json,
     results_argument,
-    note_basis,
 )
 from mkldist.core.terminal import plain_table, standard_output
 from mkldist.results.export import ENDINGS, format_of
