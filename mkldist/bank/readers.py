@@ -93,7 +93,7 @@ def read_block(store: BankStore, block: Block, out: Floating) -> Floating:
         root = store.location.rpartition("/")[0]
         hint = (
             "Repeat the command, which does what is left; if the error stays, 'mkldist bank verify "
-            f"{root}' removes the block, and the command computes it again"
+            f"--repair {root}' removes the block, and the command computes it again"
         )
         raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:

@@ -127,16 +127,17 @@ def _bank_row(folder: str, bank: str) -> dict[str, Any]:
 
 @bank_command.command("verify")
 @click.argument("folder")
+@click.option("--repair", is_flag=True, help="Remove damaged blocks, which a sweep makes again.")
 @json_option("banks")
-def bank_verify(folder: str, as_json: bool) -> None:
+def bank_verify(folder: str, repair: bool, as_json: bool) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
-    Damaged blocks are removed: the next sweep or 'mkldist bank build' computes them
+    With --repair damaged blocks are removed: the next sweep or 'mkldist bank build' computes them
     again.  The exit code is 2 if any block is damaged.
     """
     rows = []
     for bank in _bank_ids(folder):
-        rows.append(_verified(folder, bank))
+        rows.append(_verified(folder, bank, repair=repair))
         if not as_json:
             for line in _verdict(rows[-1]):
                 click.echo(line)
@@ -146,8 +147,8 @@ def bank_verify(folder: str, as_json: bool) -> None:
         sys.exit(EXIT_BAD_INPUT)
 
 
-def _verified(folder: str, bank: str) -> dict[str, Any]:
-    """Read the blocks of a bank and remove damaged ones; return what was found."""
+def _verified(folder: str, bank: str, *, repair: bool) -> dict[str, Any]:
+    """Read the blocks of a bank, and remove damaged ones to repair it; return what was found."""
     from mkldist.bank.store import BankStore
     from mkldist.errors import StoreError
 
@@ -155,7 +156,7 @@ def _verified(folder: str, bank: str) -> dict[str, Any]:
         store = BankStore.open(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    bad = store.drop_damaged()
+    bad = store.drop_damaged() if repair else store.verify()
     absent = {*store.missing()}
     return {
         "id": bank,
@@ -163,6 +164,7 @@ def _verified(folder: str, bank: str) -> dict[str, Any]:
         "blocks": len(store.numbers),
         "missing_blocks": len(absent - {*bad}),
         "damaged_blocks": bad,
+        "repaired": repair,
     }
 
 
@@ -175,8 +177,9 @@ def _verdict(row: dict[str, Any]) -> Iterator[str]:
     words = f"{len(bad)} damaged" if bad else "sound"
     words += f", {missing} missing" if missing else ""
     yield f"{row['id']}: {row['blocks']} blocks, {words}"
+    done = "removed; a sweep will compute it" if row["repaired"] else "damaged; --repair removes it"
     for index in bad:
-        yield f"  block {index}: removed; a sweep will compute it"
+        yield f"  block {index}: {done}"
 
 
 def _bank_ids(folder: str) -> list[str]:

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from mkldist.cli import COMMANDS, DEBUG_VARIABLE, main, reporting
-from mkldist.cli.options import tell_left_out
+from mkldist.cli.options import note_basis
 from mkldist.errors import ClusterError, DataError, SpecError
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
@@ -160,8 +160,10 @@ def test_banks_are_shown_verified_damaged_and_rebuilt(finished):
     content = bytearray(chunk.read_bytes())
     content[len(content) // 2] ^= 1
     chunk.write_bytes(content)
-    verified = run_here(finished, "bank", "verify", "results/banks", code=2)
-    assert "1 damaged" in verified.stdout
+    for words in ([], [], ["--repair"]):
+        verified = run_here(finished, "bank", "verify", *words, "results/banks", code=2)
+        assert "1 damaged" in verified.stdout
+    assert "1 missing" in run_here(finished, "bank", "verify", "results/banks").stdout
     built = run(finished, "bank", "build", "tiny.toml", *keep, "--workers", "1")
     assert "computed 1 block" in built.stdout
     run_here(finished, "bank", "verify", "results/banks")
@@ -499,6 +501,6 @@ def test_runs_outside_the_plan_are_told_once_a_folder(tmp_path: Path, capsys, ot
     lay_out(tmp_path, plan, made_up_facts(plan))
     for one in [*plan.runs[:2], *made_up_plan(datasets=["wdbc"]).runs[:others]]:
         store.append([made_up_record(one)])
-    tell_left_out(tmp_path, tmp_path)
+    note_basis(tmp_path, tmp_path)
     out, said = capsys.readouterr()
     assert (out, said.count("3 more runs are recorded")) == ("", int(others > 0))

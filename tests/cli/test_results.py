@@ -179,7 +179,7 @@ def call(monkeypatch, tmp_path):
 
     def called(tree, *words: str) -> Result:
         monkeypatch.setattr(scaling.Facts, "of", lambda path: facts_of(tree))
-        monkeypatch.setattr("mkldist.cli.results.tell_left_out", lambda path: None)
+        monkeypatch.setattr("mkldist.cli.results.note_basis", lambda path: None)
         return CliRunner().invoke(scale_command, [".", *words], catch_exceptions=False)
 
     return called

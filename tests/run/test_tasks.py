@@ -216,7 +216,7 @@ def test_a_store_that_cannot_be_read_is_not_a_damaged_one(task, monkeypatch, bac
     disk = Disk(monkeypatch, failures=10**9)
     with pytest.raises(UnreadableError, match="Stale file handle") as caught:
         solve_batch(with_backend(task, backend))
-    assert f"'mkldist bank verify {task.ref.root}' removes" in caught.value.hint
+    assert f"'mkldist bank verify --repair {task.ref.root}' removes" in caught.value.hint
     assert not task.ref.store().missing()
     disk.failures = 0
     assert len(solve_batch(with_backend(task, backend)).records) == 2
