@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from docs.reference_tables import TABLE, with_tables
 
 project = "mkldist"
 author = "the developers of mkldist"
@@ -15,7 +19,6 @@ version = release = version_of("mkldist")
 extensions = [
     "myst_nb",
     "numpydoc",
-    "reference_pages",  # beside this file
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_click",
@@ -23,7 +26,14 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "gallery", "examples/*.ipynb"]
+exclude_patterns = [
+    "_build",
+    "gallery",
+    "examples/*.ipynb",
+    "jupyter_execute",
+    "*.py",
+]
+templates_path = ["_templates"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "mkldist"
@@ -35,7 +45,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_static_path = ["_static"]
+html_static_path: list[str] = []
 html_show_sourcelink = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -64,3 +74,27 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 nitpick_ignore_regex = [("py:.*", r"(numpy|scipy|sklearn|xarray|dask|distributed|pandas)\..*")]
+
+
+def write_tables(app: Any, page: str, source: list[str]) -> None:
+    """Write the tables of the reference where a page names them."""
+    source[0] = with_tables(source[0])
+
+
+def pages_with_tables(app: Any, env: Any, *changes: set[str]) -> list[str]:
+    """Return the pages whose tables follow from the code, which may have changed."""
+    return [page for page in env.found_docs if TABLE.search(env.doc2path(page).read_text("utf-8"))]
+
+
+def is_left_out(app: Any, kind: str, name: str, found: Any, *others: Any) -> bool | None:
+    """Leave out what scikit-learn writes into every estimator."""
+    of_sklearn = str(getattr(found, "__module__", "")).startswith("sklearn.")
+    return True if of_sklearn or re.fullmatch(r"set_\w+_request", name) else None
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Connect to Sphinx."""
+    app.connect("source-read", write_tables)
+    app.connect("env-get-outdated", pages_with_tables)
+    app.connect("autodoc-skip-member", is_left_out)
+    return {"parallel_read_safe": True}

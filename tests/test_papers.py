@@ -192,20 +192,20 @@ def test_explanations_are_of_published_numbers(name):
     assert read_explanations(FOLDER / "published" / name, numbers)
 
 
-MANUAL = (FOLDER.parent / "README.md").read_text()
-ROWS = re.search(r"<!-- as printed -->\n((?:\|.*\n)+)", MANUAL)
+PAGE = (FOLDER.parents[1] / "docs" / "reference" / "methods.md").read_text()
+ROWS = re.search(r"<!-- as printed -->\n((?:\|.*\n)+)", PAGE)
 LEFT_OUT = {"level_table1": "line_search", "primalmkl_fig1": "chi_2", "primalmkl_time": "chi_2"}
 
 
 def as_printed() -> dict[str, dict[str, Any]]:
-    """Return the parameters of each method as printed, from the table of the manual."""
+    """Return the parameters of each method as printed, from the table of the reference."""
     assert ROWS
     rows = [line.strip("| \n").split(" | ") for line in ROWS[1].splitlines()[2:]]
     settings = [(name.strip("`"), re.findall(r"`(.+?)`", parts)) for _, name, parts in rows]
     return {name: tomllib.loads("\n".join(parts)) for name, parts in settings}
 
 
-def test_the_manual_prints_what_the_conformance_suite_solves():
+def test_the_reference_prints_what_the_conformance_suite_solves():
     known = as_printed()
     assert known["level"] == {"acceleration": "none", "near": 0.99, "stop": "point"}
     for name, params in {**PRINTED, "primalmkl": PRIMAL_PRINTED}.items():
@@ -213,7 +213,7 @@ def test_the_manual_prints_what_the_conformance_suite_solves():
 
 
 @pytest.mark.parametrize("name", SWEEPS)
-def test_entries_called_printed_have_the_parameters_of_the_manual(name):
+def test_entries_called_printed_have_the_parameters_of_the_reference(name):
     for method in load_sweep(SHIPPED[name]).methods:
         if method.key.endswith("_printed"):
             given, wanted = method.model_dump(), as_printed()[method.name]

@@ -63,6 +63,18 @@ def learning_curve(tree: xr.DataTree) -> pd.DataFrame:
         ``mean``, ``low`` and ``high`` (the 95 % interval by Nadeau & Bengio 2003; NaN for one
         split) and ``n_splits``.  Sizes share their test points, so the intervals of two sizes do
         not test their difference.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/growth")  # of several sizes  # doctest: +SKIP
+    >>> curve = mkldist.analysis.learning_curve(tree)  # doctest: +SKIP
+    >>> curve[["method", "n_train", "mean"]].round(3).head(4)  # doctest: +SKIP
+                    method  n_train   mean
+    0    level (random-10)       50  0.074
+    1    level (random-10)      100  0.056
+    2  uniform (random-10)       50  0.067
+    3  uniform (random-10)      100  0.074
     """
     return curves_of(compared_losses(tree))
 
@@ -116,6 +128,18 @@ def loss_by_active_kernels(tree: xr.DataTree) -> pd.DataFrame:
         ``bank``, ``method``, the hyperparameters, ``active_kernels`` (mean number of kernels of
         more than 0.001 of the largest weight), ``loss`` (name of the loss), ``mean``, ``low`` and
         ``high`` (the 95 % interval by Nadeau & Bengio 2003; NaN for one split) and ``n_splits``.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> table = mkldist.analysis.loss_by_active_kernels(tree)  # doctest: +SKIP
+    >>> table = table.query("method == 'level'").round(3)  # doctest: +SKIP
+    >>> table[["C", "active_kernels", "mean"]]  # doctest: +SKIP
+          C  active_kernels   mean
+    3   0.1            33.0  0.048
+    4   1.0            38.4  0.037
+    5  10.0            35.6  0.035
     """
     import pandas as pd
 
@@ -141,6 +165,17 @@ def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
         A row for each data set, bank of several sizes, method and size: ``dataset``, ``bank``
         (without its size), ``method``, ``n_kernels``, and ``loss``, ``mean``, ``low``, ``high`` and
         ``n_splits`` as in :func:`loss_by_active_kernels`.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/growth")  # of several sizes  # doctest: +SKIP
+    >>> table = mkldist.analysis.loss_by_bank_size(tree)  # doctest: +SKIP
+    >>> table[["dataset", "method", "n_kernels", "mean"]].round(3).head(3)  # doctest: +SKIP
+       dataset   method  n_kernels   mean
+    0  wdbc-50    level         10  0.074
+    1  wdbc-50  uniform         10  0.067
+    2  wdbc-50    level         30  0.040
     """
     import pandas as pd
 
@@ -202,6 +237,18 @@ def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
         define them), ``method``, the value, ``loss`` (name of the loss), ``mean``, ``sd``,
         ``objective`` and ``objective_sd`` (means and deviations over the splits; NaN for one
         split), ``lower_bound`` (mean) and ``n_splits``.  Values without a complete run have no row.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> path = mkldist.analysis.objective_path(tree)  # doctest: +SKIP
+    >>> path = path.query("method == 'uniform'").round(3)  # doctest: +SKIP
+    >>> path[["C", "loss", "objective"]]  # doctest: +SKIP
+           C   loss  objective
+    9    0.1  0.051      7.786
+    10   1.0  0.035     30.472
+    11  10.0  0.034     63.621
     """
     import pandas as pd
 
@@ -293,6 +340,14 @@ def convergence_curves(tree: xr.DataTree, against: str = "seconds") -> pd.DataFr
     ------
     mkldist.errors.InputError
         For another `against`.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> curves = mkldist.analysis.convergence_curves(tree, against="passes")  # doctest: +SKIP
+    >>> curves.columns.tolist()  # doctest: +SKIP
+    ['dataset', 'bank', 'method', 'passes', 'gap_low', 'gap', 'gap_high', 'runs']
     """
     import pandas as pd
 
@@ -510,7 +565,7 @@ def prediction_curves(
     dataset, method : str
         Names in the results, the method as METHOD or BANK/METHOD.
     class_name : str, optional
-        As for :func:`decisions_of`.
+        The class against the rest, of more than two; by default the first.
 
     Returns
     -------

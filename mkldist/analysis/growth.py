@@ -81,9 +81,10 @@ def scaling(tree: xr.DataTree, over: str = "n_kernels") -> pd.DataFrame:
             time to build the bank of one split, and its size; every method has the same;
         ``total_seconds``
             time of a split: the build, once, and the runs of all settings;
-        ``passes``, ``combines``, ``svm_solves``, ``svm_iterations``, ``newton_steps``,
-        ``outer_iterations``, ``pass_bytes``
+        ``passes``, ``combines``, ``svm_solves``, ``svm_iterations``, ``newton_steps``
             work of a run;
+        ``outer_iterations``, ``pass_bytes``
+            rounds of its solver, and the kernel values that its passes read or computed;
         ``gap_max``
             largest certified gap of a counted run.
 
@@ -93,6 +94,17 @@ def scaling(tree: xr.DataTree, over: str = "n_kernels") -> pd.DataFrame:
     ------
     mkldist.errors.InputError
         For another `over`.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/growth")  # of several sizes  # doctest: +SKIP
+    >>> table = mkldist.analysis.scaling(tree, over="n_kernels")  # doctest: +SKIP
+    >>> table[["dataset", "method", "n_kernels", "complete"]].head(3)  # doctest: +SKIP
+      dataset method  n_kernels  complete
+    0    wdbc  level         10         2
+    1    wdbc  level         30         2
+    2    wdbc  level         90         2
     """
     return means_of(split_times(tree, over))
 
@@ -103,10 +115,9 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels", level: float = 0.95
     The other size is held fixed: there is one fit for each of its values.  The least squares of
     logarithms have one value for each size, the geometric mean over the splits of the mean over the
     settings.  The interval is the wider of two: of the scatter of ``q`` sizes around the line, with
-    ``q - 2`` degrees of freedom, and of the exponents of ``s`` splits, with ``s - 1``; see
-    :func:`mkldist.analysis.scaling.fit_repeated`.  Splits share points, which neither counts.
-    Where the time is no power of the size, an exponent is that of a mean growth; ``lack_of_fit``
-    and ``last_exponent`` tell.
+    ``q - 2`` degrees of freedom, and of the exponents of ``s`` splits, with ``s - 1``.  Splits
+    share points, which neither counts.  Where the time is no power of the size, an exponent is that
+    of a mean growth; ``lack_of_fit`` and ``last_exponent`` tell.
 
     Parameters
     ----------
@@ -138,6 +149,14 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels", level: float = 0.95
     ------
     mkldist.errors.InputError
         For another `over`.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/growth")  # of several sizes  # doctest: +SKIP
+    >>> fits = mkldist.analysis.scaling_fits(tree, over="n_kernels")  # doctest: +SKIP
+    >>> fits.part.unique().tolist()  # doctest: +SKIP
+    ['build', 'passes', 'solver', 'run', 'total', 'cpu']
     """
     return fits_of(split_times(tree, over), over, level)
 

@@ -291,6 +291,19 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
     ----------
     tree : xarray.DataTree
         As :func:`mkldist.open_results` returns it.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> [found] = mkldist.analysis.compared_losses(tree)  # doctest: +SKIP
+    >>> found.losses.mean().round(3)  # doctest: +SKIP
+    best_single    0.034
+    level          0.035
+    majority       0.372
+    spicymkl       0.036
+    uniform        0.034
+    dtype: float64
     """
     import pandas as pd
 
@@ -340,6 +353,17 @@ def compare_methods(tree: xr.DataTree, rope: float | None = None) -> pd.DataFram
         probabilities ``first_better``, ``equivalent`` and ``second_better`` of the correlated
         t-test.  These are NaN where all differences are equal other than 0, which no test can
         judge.  Pairs with fewer than two splits in common have no row.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> pairs = mkldist.analysis.compare_methods(tree)  # doctest: +SKIP
+    >>> pairs[["first", "second", "difference", "p_holm"]].round(3).head(3)  # doctest: +SKIP
+             first    second  difference  p_holm
+    0  best_single     level      -0.001     1.0
+    1  best_single  majority      -0.338     0.0
+    2  best_single  spicymkl      -0.002     1.0
     """
     return pairs_of(compared_losses(tree), rope)
 
@@ -396,6 +420,13 @@ def compare_over_data_sets(tree: xr.DataTree) -> RanksOverDataSets | None:
     sizes of one data set the largest counts alone: they share their points, and are no independent
     data sets.  Losses of regression, which have the units of their labels, and of classification
     are ranked alike.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> mkldist.analysis.compare_over_data_sets(tree) is None  # of one data set  # doctest: +SKIP
+    True
     """
     return ranks_of(compared_losses(tree))
 

@@ -58,6 +58,14 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
         `place` has ``dataset``, ``bank`` and ``method``.  Weights have the dims ``split`` and
         ``kernel``, and ``class_name`` where classes have their own.  Methods without weights and
         splits without a complete run are left out.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> found = mkldist.analysis.weights_at_best(tree)  # doctest: +SKIP
+    >>> [(place["method"], weights.dims) for place, weights in found][:2]  # doctest: +SKIP
+    [('best_single', ('split', 'kernel')), ('level', ('split', 'kernel'))]
     """
     found = []
     chosen = selected(tree) if is_validated(tree) else tree
@@ -93,6 +101,17 @@ def selection_table(tree: xr.DataTree) -> pd.DataFrame:
         ``always`` (kernels selected in every split) and ``stability``, ``stability_low`` and
         ``stability_high`` by Nogueira et al. (2018); NaN for one split, or if all kernels are
         selected or none.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> table = mkldist.analysis.selection_table(tree)  # doctest: +SKIP
+    >>> table = table.query("method in ['level', 'spicymkl']")  # doctest: +SKIP
+    >>> table[["method", "selected_mean", "always", "stability"]].round(2)  # doctest: +SKIP
+         method  selected_mean  always  stability
+    1     level           35.6       1       0.24
+    3  spicymkl           29.8       2       0.29
     """
     return stability_of(weights_at_best(tree))
 
@@ -137,6 +156,18 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
         weights, and ``frequency``, the share of the splits that select it, with Wilson's interval
         ``frequency_low`` and ``frequency_high``; both are means over the splits.  Banks without the
         coordinate have no rows, nor do kernels without a value.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> table = mkldist.analysis.selection_frequency(tree, by="width")  # doctest: +SKIP
+    >>> table = table.query("method == 'level'")  # doctest: +SKIP
+    >>> table[["width", "frequency"]].round(2).head(3)  # doctest: +SKIP
+        width  frequency
+    10   0.12        1.0
+    11   0.25        1.0
+    12   0.50        1.0
     """
     import pandas as pd
 
@@ -221,6 +252,16 @@ def choose_setting(
     ------
     ValueError
         If an error is missing, or a rule needs a standard error and there is one fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> errors = np.array([[0.10, 0.08, 0.09], [0.12, 0.10, 0.09]])  # of two folds
+    >>> analysis.choose_setting(errors, simplicity=np.array([0, 1, 2]))
+    1
+    >>> analysis.choose_setting(errors, np.array([0, 1, 2]), "one_standard_error")
+    1
     """
     errors, simplicity = np.asarray(errors, float), np.asarray(simplicity, float)
     if np.isnan(errors).any():
@@ -272,6 +313,20 @@ def nested_selection(tree: xr.DataTree) -> pd.DataFrame:
     mkldist.errors.InputError
         If the sweep had no inner folds, or searched its settings by halving, whose rungs do not
         compare.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/selected")  # doctest: +SKIP
+    >>> table = mkldist.analysis.nested_selection(tree).query("rule == 'best'")  # doctest: +SKIP
+    >>> table[["method", "split", "C", "test"]].round(3)  # doctest: +SKIP
+        method  split    C   test
+    0    level      0  3.0  0.049
+    1    level      1  1.0  0.032
+    2    level      2  3.0  0.032
+    6  uniform      0  1.0  0.042
+    7  uniform      1  1.0  0.028
+    8  uniform      2  1.0  0.039
     """
     import pandas as pd
 
@@ -302,6 +357,16 @@ def selection_bias(tree: xr.DataTree) -> pd.DataFrame:
     ------
     mkldist.errors.InputError
         As for :func:`nested_selection`.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/selected")  # doctest: +SKIP
+    >>> table = mkldist.analysis.selection_bias(tree).query("rule == 'best'")  # doctest: +SKIP
+    >>> table[["method", "validation", "test"]].round(3)  # doctest: +SKIP
+        method  validation   test
+    0    level       0.033  0.037
+    2  uniform       0.036  0.036
     """
     import pandas as pd
 

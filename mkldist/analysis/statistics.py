@@ -42,12 +42,24 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Overlap:
-    """How far the splits of an experiment share their training points."""
+    """How far the splits of an experiment share their training points.
 
-    # Points in a training and in a test part; means where they differ between splits
+    Parameters
+    ----------
+    n_train, n_test : float
+        Points in a training and in a test part; means where they differ between splits.
+    independent : bool
+        True if no point is in the training parts, or in the test parts, of two splits.
+
+    Examples
+    --------
+    >>> from mkldist import analysis
+    >>> analysis.Overlap(n_train=70, n_test=30).variance_factor(10)
+    0.5285714285714286
+    """
+
     n_train: float
     n_test: float
-    # True if no point is in the training parts, or in the test parts, of two splits
     independent: bool = False
 
     def variance_factor(self, n_splits: int) -> float:
@@ -72,6 +84,15 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
     ------
     ValueError
         If there are fewer than two values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> errors = np.array([0.04, 0.06, 0.05, 0.03, 0.06])
+    >>> found = analysis.corrected_interval(errors, analysis.Overlap(n_train=70, n_test=30))
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.019, 0.077)
     """
     mean, scale, freedom = _student(values, overlap)
     half = scale * float(scipy.stats.t.ppf(0.5 + 0.5 * level, freedom))
@@ -183,6 +204,15 @@ def corrected_t_test(differences: Floats, overlap: Overlap) -> TTest:
     ------
     ValueError
         If there are fewer than two differences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> differences = np.array([0.01, 0.03, 0.02, 0.00, 0.02])
+    >>> found = analysis.corrected_t_test(differences, analysis.Overlap(n_train=70, n_test=30))
+    >>> round(found.p_value, 3)
+    0.151
     """
     mean, scale, freedom = _student(differences, overlap)
     if scale == 0.0:
@@ -215,6 +245,16 @@ def correlated_posterior(differences: Floats, overlap: Overlap, rope: float) -> 
     ------
     ValueError
         If there are fewer than two differences, or `rope` is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> differences = np.array([0.01, 0.03, 0.02, 0.00, 0.02])
+    >>> overlap = analysis.Overlap(n_train=70, n_test=30)
+    >>> found = analysis.correlated_posterior(differences, overlap, rope=0.01)
+    >>> round(found.equivalent, 2)
+    0.25
     """
     if rope < 0.0:
         raise ValueError(f"found rope = {rope}; expected a number of at least 0")
@@ -292,6 +332,17 @@ def pairwise_wilcoxon(scores: pd.DataFrame) -> pd.DataFrame:
         If a value is missing or there are fewer than two methods.
     mkldist.errors.InputError
         If the rows are splits of one data set, whose training parts overlap.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mkldist import analysis
+    >>> scores = pd.DataFrame(
+    ...     {"a": [0.10, 0.20, 0.15], "b": [0.12, 0.22, 0.19]}, index=["heart", "liver", "sonar"]
+    ... )
+    >>> analysis.pairwise_wilcoxon(scores)[["first", "second", "p_value"]]
+      first second  p_value
+    0     a      b     0.25
     """
     _check(scores, 2)
     names = list(scores.columns)
@@ -337,6 +388,18 @@ def friedman(
         If a value is missing, or there are fewer than three methods or two data sets.
     mkldist.errors.InputError
         If the rows are splits of one data set, whose training parts overlap.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mkldist import analysis
+    >>> scores = pd.DataFrame(
+    ...     {"a": [0.10, 0.20, 0.15], "b": [0.12, 0.22, 0.18], "c": [0.11, 0.25, 0.20]},
+    ...     index=["heart", "liver", "sonar"],
+    ... )
+    >>> found = analysis.friedman(scores)
+    >>> round(found.p_value, 2)
+    0.05
     """
     _check(scores, 3)
     n, k = scores.shape
@@ -380,6 +443,15 @@ def signed_rank_posterior(
     ------
     ValueError
         If there is no difference, or `rope` is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> differences = np.array([0.02, 0.03, 0.01, 0.04])
+    >>> found = analysis.signed_rank_posterior(differences, rope=0.005)
+    >>> round(found.above, 1)
+    1.0
     """
     differences = np.asarray(differences, dtype=np.float64)
     if len(differences) == 0 or rope < 0.0:
@@ -455,6 +527,14 @@ def fit_power_law(sizes: Floats, costs: Floats, level: float = 0.95) -> PowerLaw
     ------
     ValueError
         If a value is not above zero, or there is only one size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> found = analysis.fit_power_law(np.array([100, 1000, 10000]), np.array([0.1, 1.1, 9.5]))
+    >>> round(found.exponent, 2)
+    0.99
     """
     sizes, costs = np.asarray(sizes, dtype=np.float64), np.asarray(costs, dtype=np.float64)
     if not (np.all(sizes > 0.0) and np.all(costs > 0.0)):
@@ -558,7 +638,7 @@ def selection_stability(selected: npt.NDArray[np.bool_]) -> Interval:
 
     with p_m the share of the J splits that select kernel m and kbar the mean number of kernels
     selected.  The interval is that of their Corollary 9, for a large number of splits; below
-    :data:`FEWEST_SPLITS` there is none, because their own scatter then tells nothing of its width.
+    ``FEWEST_SPLITS`` there is none, because their own scatter then tells nothing of its width.
 
     Parameters
     ----------
@@ -575,6 +655,14 @@ def selection_stability(selected: npt.NDArray[np.bool_]) -> Interval:
     ------
     ValueError
         If there are fewer than two splits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> selected = np.array([[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0]]) > 0
+    >>> round(analysis.selection_stability(selected).mean, 2)
+    0.33
     """
     z = np.asarray(selected, dtype=np.float64)
     n_splits, n_kernels = z.shape
@@ -647,6 +735,14 @@ def mcnemar(first_right: npt.NDArray[np.bool_], second_right: npt.NDArray[np.boo
     ------
     ValueError
         If the lengths differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mkldist import analysis
+    >>> first, second = np.array([1, 1, 1, 1, 0, 1]) > 0, np.array([1, 0, 0, 1, 0, 0]) > 0
+    >>> round(analysis.mcnemar(first, second).p_value, 2)
+    0.25
     """
     first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
     if first.shape != second.shape:

@@ -171,6 +171,27 @@ class NewPoints:
                 found[rows] += shares
         return found if np.ndim(bias) else found[:, 0]
 
+    def grams(self) -> Floats:
+        """Return all kernel values between the new points and those of the bank.
+
+        They are normalised as those of the bank are; at its own points they are its Gram matrices.
+
+        Returns
+        -------
+        (M, n_new, n) float64
+
+        Examples
+        --------
+        >>> import numpy as np, mkldist
+        >>> x = np.array([[0.0], [1.0]])
+        >>> bank = mkldist.KernelBank(x, [mkldist.kernels.Polynomial([1, 2])], normalisation="none")
+        >>> bank.on(x).grams().tolist()
+        [[[1.0, 1.0], [1.0, 2.0]], [[1.0, 1.0], [1.0, 4.0]]]
+        """
+        n = self.view.n_points
+        own = np.eye(self.view.n_kernels)
+        return np.array([self.decision_values(one, np.eye(n), np.zeros(n)) for one in own])
+
     def by_kernel(self, functions: BankFunctions) -> Floats:
         """Return the share of each kernel in functions of the bank, without the bias, (t, S, k)."""
         found = np.zeros((self.n_points, len(functions.kernels), len(functions.bias)))

@@ -107,6 +107,13 @@ def explain(
         For names that the results do not have, and results without kernel weights.
     mkldist.errors.StoreError
         If there are no results or they are damaged.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> [found] = mkldist.explain("results/quickstart", method="level")  # doctest: +SKIP
+    >>> found.table.columns[:4].tolist()  # doctest: +SKIP
+    ['level', 'name', 'n_kernels', 'rank']
     """
     if not isinstance(permutations, int) or permutations < 0:
         raise SpecError("permutations", f"{permutations!r:.60}", "a number of at least 0")

@@ -16,6 +16,7 @@ Examples
 from __future__ import annotations
 
 import math
+from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from typing import Any, ClassVar
@@ -77,10 +78,20 @@ def _class_of(function: KernelFunction) -> type[Kernel]:
     parts = [f"``{function.formula}``."]
     parts += [function.note] * bool(function.note)
     parts.append("\n".join(["Parameters", "----------", *described]))
-    namespace = {"function": function.name, "__doc__": "\n\n".join(parts), "__module__": __name__}
-    return make_dataclass(
+    namespace = {"function": function.name, "__module__": __name__}
+    made = make_dataclass(
         function.class_name, fields, bases=(Kernel,), namespace=namespace, frozen=True
     )
+    values = {parameter.key: literal_eval(parameter.example) for parameter in function.parameters}
+    call = ", ".join(f"{key}={value}" for key, value in values.items())
+    example = [
+        ">>> import mkldist",
+        f">>> mkldist.kernels.{made.__name__}({call}).entry()",
+        str(made(**values).entry()),
+    ]
+    parts.append("\n".join(["Examples", "--------", *example]))
+    made.__doc__ = "\n\n".join(parts)
+    return made
 
 
 CLASSES: dict[str, type[Kernel]] = {

@@ -68,7 +68,9 @@ def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     --------
     >>> import mkldist
     >>> runs = mkldist.to_frame(mkldist.open_results("results/quickstart"))  # doctest: +SKIP
-    >>> runs.groupby(["method", "C"], dropna=False).test_error.mean()  # doctest: +SKIP
+    >>> runs = runs.query("method == 'level'")  # doctest: +SKIP
+    >>> runs.groupby("C").test_error.mean().round(3).to_dict()  # doctest: +SKIP
+    {0.1: 0.048, 1.0: 0.037, 10.0: 0.035}
     """
     import pandas as pd
 
@@ -247,8 +249,9 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     Examples
     --------
     >>> import mkldist
-    >>> tree = mkldist.selected(mkldist.open_results("results/mine"))  # doctest: +SKIP
-    >>> tree["mine/level"].test_error.mean(), tree["mine/level"].C  # doctest: +SKIP
+    >>> tree = mkldist.selected(mkldist.open_results("results/selected"))  # doctest: +SKIP
+    >>> tree["wdbc/level"].C.to_numpy()  # of each split  # doctest: +SKIP
+    array([3., 1., 3.])
     """
     import xarray as xr
 
@@ -364,9 +367,14 @@ def concat(tree: xr.DataTree, dim: str) -> xr.DataTree:
     Examples
     --------
     >>> import mkldist
-    >>> tree = mkldist.open_results("results/scaling")  # doctest: +SKIP
-    >>> mkldist.concat(tree, "n_kernels")["wdbc/level"].seconds.mean("split")  # doctest: +SKIP
-    >>> mkldist.concat(tree, "method_name")["wdbc/m100"].test_error.mean("split")  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/growth")  # of several sizes  # doctest: +SKIP
+    >>> joined = mkldist.concat(tree, "n_kernels")  # doctest: +SKIP
+    >>> joined["wdbc-50/level"].test_error.mean("split").round(3).to_series()  # doctest: +SKIP
+    n_kernels  C
+    10         1.0    0.074
+    30         1.0    0.040
+    90         1.0    0.084
+    Name: test_error, dtype: float64
     """
     import xarray as xr
 

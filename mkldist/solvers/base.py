@@ -264,15 +264,15 @@ class Solution:
     counters : Counters
         Counts of the work done; the driver counts passes and combined matrices.
     trace : dict of str to array
-        With ``params.trace`` what :meth:`mkldist.solvers.progress.Trace.arrays` says, one row per
-        outer iteration; else empty.
+        With ``trace=True`` the objective, bounds and weights, one row an outer iteration, as the
+        traces of results have them; else empty.
     extra : dict of str to float
         Further scalars that a method reports, by name.  With ``stationarity`` among them, the
         problem is not convex: tol limits this number, and the gap is NaN.
     kernel_coefficients : (S, n) float64, optional
         Expansion coefficients of each kernel of non-zero weight, in order, where they differ.
     state : object, optional
-        Starting point for the next solver of a path, see :attr:`Problem.start`; never stored.
+        Starting point for the next solver of a path, see ``Problem.start``; never stored.
     training_values : (n,) or (n, k) float64, optional
         Decision function at the training points, from solvers that have it at their end.
     exact_dual_objective : float, optional

@@ -27,6 +27,13 @@ FENCE = re.compile(
 DOWNLOAD = re.compile(r"\{download\}`(?:[^<`]*<)?([^>`]+)>?`")
 FILE = re.compile(r"# ([\w.-]+\.(?:py|toml))\n")
 NOT_RUN = "% not run: "
+COMPLETE: dict[str, Any] = {
+    "name": "example",
+    "datasets": [{"name": "wdbc"}],
+    "banks": [{"family": "do2009"}],
+    "methods": [{"name": "majority"}],
+}
+"""What a part of a sweep file lacks."""
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,8 @@ import pytest
 
 from mkldist.planning.spec_checks import resolve_methods
 from mkldist.spec.model import SweepSpec
-from tests.docs.pages import DOCS, blocks, run
+from tests.docs.pages import COMPLETE, DOCS, blocks, run
 
-COMPLETE = {
-    "name": "example",
-    "datasets": [{"name": "wdbc"}],
-    "banks": [{"family": "do2009"}],
-    "methods": [{"name": "majority"}],
-}
 # The gallery, the tutorials and the reference are executed when the site is built.
 PAGES = [page for room in ("start", "howto", "explanation") for page in (DOCS / room).glob("*.md")]
 NAMES = [str(page.relative_to(DOCS)) for page in PAGES]

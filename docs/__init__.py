@@ -1,0 +1,1 @@
+"""Sources of the site: ``sphinx-build -W -n docs docs/_build``."""
