@@ -37,6 +37,7 @@ COMMANDS = {
     "predict": "models",
     "list": "data",
     "show": "data",
+    "schema": "schema",
     "bank": "house",
     "verify": "house",
     "rerun": "house",

@@ -52,6 +52,7 @@ def init_command(
 ) -> None:
     """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
     from mkldist.cli.first_sweep import first_sweep, sweep_name
+    from mkldist.cli.schema import FILE, write_schema
     from mkldist.cli.sweeps import plan_command
     from mkldist.core.durable import check_free, write_file, writing
 
@@ -61,9 +62,10 @@ def init_command(
     text = first_sweep(data, target, facts)
     with writing(target):
         write_file(target, [text.encode()])
+    write_schema(target.parent / FILE)
     for note in facts.notes(target):
         click.echo(note)
-    click.echo(f"wrote {target}; its plan:\n")
+    click.echo(f"wrote {target}, and {FILE} by which editors check it; its plan:\n")
     context.invoke(plan_command, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
     click.echo(f"\n{command_line('sweep', target)} runs it")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
+from mkldist.cli.schema import LINE
 from mkldist.data.splits import holdouts
 from mkldist.data.table_profile import Column, TableProfile
 from mkldist.data.tables import UNNAMED
@@ -101,6 +102,7 @@ def first_sweep(data: Path, file: Path, facts: Facts) -> str:
 
 
 def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
+    yield LINE
     name, command = in_comment(data.name), in_comment(quote(str(file)))
     yield f"# A first sweep on {name}: {facts.n_rows} rows, {facts.n_features} features."
     yield "#"

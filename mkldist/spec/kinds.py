@@ -97,7 +97,7 @@ Task = Literal["classification", "regression"]
 MissingView = Literal["zero", "impute"]
 Imputation = Literal["median", "mean", "most_frequent"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
-ClassName = Annotated[str, BeforeValidator(_class_name)]
+ClassName = Annotated[str, BeforeValidator(_class_name, json_schema_input_type=str | int)]
 NameOrNumber = Annotated[
     Annotated[str, Tag(TEXT)] | Annotated[int, Tag(NUMBER)],
     either("a name in quotes or a whole number"),

@@ -40,13 +40,13 @@ def run_init(*words: str, typed: str | None = None) -> Result:
 def test_it_writes_a_sweep_and_prints_its_plan(here):
     done = run_init("../data/my heart.csv", "--label", "state")
     assert done.exit_code == 0
-    assert done.output.startswith("wrote my_heart.toml; its plan:\n")
+    assert done.output.startswith("wrote my_heart.toml, and mkldist.schema.json")
     assert "my_heart: 50 runs in 5 batches" in done.output
     assert "left out:  'no' (names the rows)" in done.output
     assert done.output.endswith("mkldist sweep my_heart.toml runs it\n")
     (dataset,) = load_sweep(Path("my_heart.toml")).datasets
     assert (dataset.file, dataset.label, dataset.id) == ("../data/my heart.csv", "state", "no")
-    assert [path.name for path in here.iterdir()] == ["my_heart.toml"]
+    assert {path.name for path in here.iterdir()} == {"mkldist.schema.json", "my_heart.toml"}
 
 
 @pytest.mark.parametrize("name", ["d [x]*\n e.csv", "a\r\x7f\x1b#.csv", 'q"\\n\t.csv'])

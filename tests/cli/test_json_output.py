@@ -49,7 +49,7 @@ class: distributed.LocalCluster
 workers: 1
 options: {n_workers: 1, threads_per_worker: 1, dashboard_address: "127.0.0.1:0"}
 """
-WITHOUT = {"init", "export", "fit", "predict"}
+WITHOUT = {"init", "export", "fit", "predict", "schema"}
 """Commands that write a file and print no table."""
 WORDS = [
     "plan tiny.toml",
