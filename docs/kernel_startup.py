@@ -1,5 +1,5 @@
-"""What kernels of tutorials run first: commands then print no colours and no moving progress."""
+"""What kernels of tutorials run first, so that commands print wide tables and no animation."""
 
 import os
 
-os.environ["TERM"] = "dumb"
+os.environ |= {"TERM": "dumb", "COLUMNS": "96"}
