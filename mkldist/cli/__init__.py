@@ -81,6 +81,8 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="mkldist", prog_name="mkldist")
 def command() -> None:
     """Multiple kernel learning over large banks of kernels: certified, resumable sweeps."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":  # as rich has it
+        click.get_current_context().color = False
 
 
 def main() -> None:

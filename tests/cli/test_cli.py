@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from mkldist.cli import COMMANDS, DEBUG_VARIABLE, main, reporting
+from mkldist.cli import COMMANDS, DEBUG_VARIABLE, command, main, reporting
 from mkldist.cli.options import note_basis
 from mkldist.errors import ClusterError, DataError, SpecError
 from mkldist.results.journal import Journal
@@ -200,6 +201,15 @@ def test_lists(tmp_path, what, words):
         assert word in done.stdout
 
 
+@pytest.mark.parametrize(("variable", "bold"), [("NO_COLOR", False), ("TERM", True)])
+def test_screens_without_colour_get_none(monkeypatch, variable, bold):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv(variable, "xterm")
+    done = CliRunner().invoke(command, ["list", "kernels"], color=True, catch_exceptions=False)
+    assert ("\x1b[" in done.stdout) is bold
+
+
 @pytest.mark.slow
 def test_methods_by_name_are_described_in_full_on_a_screen(tmp_path):
     from mkldist.methods.registry import METHODS
@@ -335,8 +345,8 @@ def test_mistakes_exit_with_2_one_message_and_no_output_folder(
 @pytest.mark.slow
 def test_help_names_every_command(tmp_path):
     done = run(tmp_path, "--help")
-    for command in COMMANDS:
-        assert command in done.stdout
+    for name in COMMANDS:
+        assert name in done.stdout
 
 
 @pytest.fixture
