@@ -20,7 +20,7 @@ from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.planner import without
 from mkldist.results.folder import OutputFolder, check_owner
 from mkldist.results.journal import Journal
-from mkldist.results.status import Recorded, recorded_runs
+from mkldist.results.status import Recorded, lacking_runs, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
     Forecast,
@@ -364,6 +364,8 @@ class SweepPlan:
         rounds.replay(store)
         data = tuple(rounds.resolved.summary_lines(spec))
         recorded = recorded_runs(rounds.plan, output)
+        n_again = len(lacking_runs(rounds.plan, store, output))  # as the sweep's command does
+        recorded = replace(recorded, total=recorded.total - n_again)
         if recorded.total < len(rounds.plan.runs):
             changed = changed_lines(output, files.read(spec, rounds.resolved))
             recorded = replace(recorded, changed=tuple(changed))

@@ -166,6 +166,8 @@ def test_a_plan_counts_what_is_recorded(tmp_path, monkeypatch):
     assert mkldist.plan(SPEC, {"d": (X, Y)}).n_recorded == 24
     more = mkldist.plan(SPEC, {"d": (X, Y)}, changes={"methods.level.C": [1, 2]})
     assert (more.n_recorded, more.recorded.others) == (16, 8)
+    asked = {"outputs.predictions": True, "outputs.coefficients": True}
+    assert mkldist.plan(SPEC, {"d": (X, Y)}, changes=asked).n_recorded == 0  # they kept none
     assert "recorded:  16 of 24 runs in results/p, and 8 that are not in this plan" in str(more)
 
 
