@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_static_path: list[str] = []
+mathjax = find_spec("sphinx-mathjax-offline")  # its files alone: formulas show without network
+if mathjax is not None and mathjax.submodule_search_locations:
+    html_static_path.append(f"{mathjax.submodule_search_locations[0]}/static")
+    mathjax_path = "mathjax/tex-chtml.js"
 html_show_sourcelink = False
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

@@ -592,7 +592,7 @@ class Model:
     def predict_proba(self, X: Any, views: Mapping[str, Any] | None = None) -> Floats:
         """Return the probabilities of the classes, (t, k), of a calibrated model.
 
-        :meth:`predict` returns the class of the greatest one, unless :attr:`calibration` has a
+        :meth:`predict` returns the class of the greatest one, unless ``calibration`` has a
         threshold or class weights that do better by the metric of the sweep.
 
         Parameters
