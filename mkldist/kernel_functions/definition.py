@@ -2,7 +2,7 @@
 
 To add a function, define a ``KernelFunction(...)`` in a module that ``MODULES`` of
 :mod:`mkldist.kernel_functions.registry` lists, or in a new one that is added there.  Sweep files,
-classes of Python, ``mkldist show``, names and lists of kernels, results and the manual read
+classes of Python, ``mkldist show``, names and lists of kernels, results and the reference read
 everything from the definition.
 
 A function writes its values on a :class:`~mkldist.kernel_functions.bases.Tile`, which holds some
@@ -42,7 +42,7 @@ class Parameter:
     name : str
         Name in results, and in the names of kernels.
     meaning : str
-        Words for the manual.
+        Words for the reference.
     kind : {"positive", "not negative", "count"}
         Values that it takes; a count is a whole number of at least 1.
     word : str
@@ -74,7 +74,7 @@ class Parameter:
 
     @property
     def words(self) -> str:
-        """Meaning and default in words for the manual."""
+        """Meaning and default in words for the reference."""
         said = self.meaning
         if self.default is not None:
             said += f" By default {self.default:g}."

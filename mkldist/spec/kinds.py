@@ -21,7 +21,7 @@ from mkldist.spec.toml_texts import spelled
 class Model(BaseModel):
     """Base of all models: unknown keys are refused, "5" is no number, and 1 is not true.
 
-    The manual shows the text below each field.
+    The reference shows the text below each field.
     """
 
     model_config = ConfigDict(

@@ -1,7 +1,7 @@
 """Models of a sweep file: its keys, their types, defaults and meaning.
 
 The models decide which files are well-formed.  They do no I/O and do not depend on how a sweep
-runs.  ``sweeps/README.md`` shows the description of every field.
+runs.  ``docs/reference/sweep_file.md`` shows the description of every field.
 """
 
 from __future__ import annotations

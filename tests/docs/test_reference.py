@@ -6,7 +6,6 @@ import doctest
 import inspect
 import re
 import tomllib
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -196,10 +195,3 @@ def solved(method: str) -> Solution:
     if method == "rmkl":
         settings["random_weights"] = 1
     return mkldist.solve(method, grams, y, **settings)
-
-
-def test_internal_links_of_the_project_pages_lead_somewhere():
-    root = DOCS.parent
-    for page in (root / "README.md", root / "CONTRIBUTING.md", root / "cluster" / "README.md"):
-        for link in re.findall(r"\]\((?!https?://)([^)#]+)", page.read_text(encoding="utf-8")):
-            assert (page.parent / Path(link)).exists(), (page.name, link)
