@@ -168,7 +168,7 @@ def _logarithmic(ax: Axes, *names: str) -> None:
 def _spans_decades(values: pd.Series) -> bool:
     """Return True if an axis of these values is better logarithmic."""
     positive = values[values > 0]
-    return len(positive) == len(values) and bool(positive.max() >= 20 * positive.min())
+    return len(positive) == len(values) and bool(positive.max() >= 10 * positive.min())
 
 
 def _loss_label(table: pd.DataFrame) -> str:
@@ -745,14 +745,15 @@ def shares(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     explanation : Explanation
-        As :func:`mkldist.explain` returns it.
+        One of those that :func:`mkldist.explain` returns.
     ax : Axes, optional
         Where to draw, by default on a new figure.
 
     Examples
     --------
     >>> import mkldist
-    >>> mkldist.plot.shares(mkldist.explain("results/study"))  # doctest: +SKIP
+    >>> [found] = mkldist.explain("results/study")  # doctest: +SKIP
+    >>> mkldist.plot.shares(found)  # doctest: +SKIP
     """
     from matplotlib import rcParams
 
@@ -791,7 +792,8 @@ def left_out(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import mkldist
-    >>> mkldist.plot.left_out(mkldist.explain("results/study"))  # doctest: +SKIP
+    >>> [found] = mkldist.explain("results/study")  # doctest: +SKIP
+    >>> mkldist.plot.left_out(found)  # doctest: +SKIP
     """
     ax, rows, metric = _axes(ax), shown_rows(explanation), explanation.metric
     scale, unit = (100.0, ", points") if metric.unit == "%" else (1.0, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +47,7 @@ from mkldist.analysis.statistics import (
 )
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.metrics import default_metric, metric_of_variable
+from mkldist.core.wording import html_of
 from mkldist.errors import InputError
 from mkldist.methods.registry import METHODS
 from mkldist.results.record import RunRecord
@@ -691,6 +692,10 @@ class Agreement:
     def holds(self) -> bool:
         """True if both have the same runs, and no certificates contradict each other."""
         return not self.contradictions and self.n_alone == (0, 0)
+
+    def _repr_html_(self) -> str:
+        """Return the fields as a table for a notebook."""
+        return html_of("Agreement", asdict(self) | {"holds": self.holds})
 
 
 def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:

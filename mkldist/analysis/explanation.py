@@ -21,6 +21,7 @@ from mkldist.analysis.statistics import (
 )
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import Metric
+from mkldist.core.wording import html_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,6 +152,13 @@ class Explanation:
         every = self.of(level)
         matter = [share for share in every if share.selected.mean > 0.0][:SHOWN]
         return matter, [share for share in every if share not in matter]
+
+    def _repr_html_(self) -> str:
+        """Return what is explained, and the shares, for a notebook."""
+        facts = {name: getattr(self, name) for name in ("dataset", "bank", "method", "setting",
+                 "n_splits", "n_kernels", "selected", "no_decision")}  # fmt: skip
+        columns = ["level", "name", "n_kernels", "decision", "weight", "left_out", "selected"]
+        return html_of("Explanation", facts, self.table.reindex(columns=columns))
 
     @property
     def table(self) -> pd.DataFrame:

@@ -9,11 +9,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Ints
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+
+def html_of(title: str, facts: Mapping[str, object], *tables: pd.DataFrame) -> str:
+    """Return facts and tables as HTML for a notebook; every value is escaped, long tables are cut.
+
+    >>> "&lt;b&gt;" in html_of("Model", {"class": "<b>"})
+    True
+    """
+    import pandas as pd
+
+    rows = pd.DataFrame({title: map(str, facts.values())}, index=list(facts))
+    with pd.option_context("display.max_colwidth", None):
+        return rows.to_html() + "".join(one.to_html(index=False, max_rows=10) for one in tables)
 
 
 def pluralize(count: int, noun: str, nouns: str = "") -> str:

@@ -42,7 +42,7 @@ from mkldist.core.memory import (
     view_cache_bytes,
 )
 from mkldist.core.threads import load_for, n_processors, single_threaded, threads_for
-from mkldist.core.wording import FROM_ZERO, pluralize, truncate
+from mkldist.core.wording import FROM_ZERO, html_of, pluralize, truncate
 from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
 from mkldist.data.grams import (
     LARGEST_SINGLE,
@@ -735,17 +735,31 @@ class KernelBank:
     def __len__(self) -> int:
         return self.view.n_kernels
 
+    def _size(self) -> str:
+        """Return where the kernels are, and how large they are there, in words."""
+        if self._backend == "recompute":
+            return "computed in every pass"
+        bank, factored = self.view.bank, self.factored
+        dtype = bank.dtype if factored is None else factored.factors.kept_type
+        return f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {self._backend}"
+
     def __repr__(self) -> str:
         """Return the sizes and settings in one line."""
-        bank, size = self.view.bank, "computed in every pass"
-        if self._backend != "recompute":
-            dtype = bank.dtype if self.factored is None else self.factored.factors.kept_type
-            size = f"{bank.n_bytes / 2**20:.1f} MiB of {dtype.name}, {self._backend}"
         return (
             f"<KernelBank: {pluralize(len(self), 'kernel')} on "
-            f"{pluralize(self.n_points, 'point')}, {size}, "
+            f"{pluralize(self.n_points, 'point')}, {self._size()}, "
             f"normalisation {', '.join(self._normalisations) or 'none'}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same, with the first kernels, for a notebook."""
+        facts = {
+            "kernels": len(self),
+            "points": self.n_points,
+            "size": self._size(),
+            "normalisation": ", ".join(self._normalisations) or "none",
+        }
+        return html_of("KernelBank", facts, self[:10].kernels)
 
     def __getitem__(self, kernels: slice | Sequence[int] | npt.NDArray[Any]) -> KernelBank:
         """Return a bank of some kernels, which shares the memory of this one."""

@@ -26,7 +26,7 @@ from mkldist.core.arrays import Array, Bools, Floats
 from mkldist.core.checksums import MAGIC, Arrays, frame, unframed
 from mkldist.core.durable import remove_temporaries, write_file, writing
 from mkldist.core.threads import n_processors, single_threaded
-from mkldist.core.wording import pluralize, truncate
+from mkldist.core.wording import html_of, pluralize, truncate
 from mkldist.data.checks import as_sparse, check_sparse
 from mkldist.data.dataset import (
     SourceColumns,
@@ -476,6 +476,18 @@ class Model:
             f"<Model: {origin}, {answer}, {pluralize(self.n_kernels, 'kernel')}, {self.n_support} "
             f"support vectors, {pluralize(len(self.feature_names), 'feature')}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the same, with the kernel weights, for a notebook."""
+        classes = self.labels.classes
+        facts = {
+            "method": self.facts.get("method", "unknown"),
+            "data set": self.facts.get("dataset", "unknown"),
+            "labels": "real values" if classes is None else ", ".join(map(str, classes)),
+            "support vectors": self.n_support,
+            "features": len(self.feature_names),
+        }
+        return html_of("Model", facts, self.kernel_weights)
 
     @property
     def n_kernels(self) -> int:

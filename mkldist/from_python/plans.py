@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.core.terminal import as_text, plain_table
-from mkldist.core.wording import pluralize, truncate
+from mkldist.core.wording import html_of, pluralize, truncate
 from mkldist.from_python.short_errors import with_short_errors
 from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders
 from mkldist.methods.registry import METHODS
@@ -455,6 +455,20 @@ class SweepPlan:
         return as_text(self, WIDTH)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the numbers, the banks and the forecasts for a notebook."""
+        facts = {
+            "data": "; ".join(" ".join(line.split()) for line in self.data),
+            "runs": f"{self.n_runs}, {self.n_recorded} recorded, {self.n_failed} failed",
+            "batches": self.n_batches,
+            "solvers": self.n_solvers,
+            "passes, expected": self.passes,
+            "disk": readable_bytes(self.disk_bytes),
+            "memory of a worker": readable_bytes(self.memory_per_worker),
+        }
+        tables = [self.banks, *([self.forecast] if self.forecasts else [])]
+        return html_of(f"Plan of {self.plan.spec.name}", facts, *tables)
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions

@@ -50,6 +50,7 @@ from mkldist.bank.requests import Request
 from mkldist.core.arrays import LABELS, LEARNT, Floats, Ints, Target
 from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
+from mkldist.core.wording import html_of
 from mkldist.errors import GramError
 from mkldist.optim.accuracy import relative_gap
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, Clock, DualBound, StopReason, is_active
@@ -321,6 +322,22 @@ class Solution:
         kernels = f"{len(self.active())} of {len(self.kernel_weights)} kernels active"
         found = f"{self.stop_reason} at {self.objective:.6g}, {self.proximity}"
         return f"<Solution: {found}, {kernels}>"
+
+    def _repr_html_(self) -> str:
+        """Return the same, with the largest kernel weights, for a notebook."""
+        import pandas as pd
+
+        largest = self.active()[np.argsort(-self.kernel_weights[self.active()], kind="stable")]
+        weights = {"kernel": largest[:10], "weight": self.kernel_weights[largest[:10]]}
+        facts = {
+            "stop reason": self.stop_reason,
+            "objective": f"{self.objective:.6g}",
+            "lower bound": f"{self.dual_objective:.6g}",
+            "certificate": self.proximity,
+            "active kernels": f"{len(largest)} of {len(self.kernel_weights)}",
+            "passes": self.counters.passes,
+        }
+        return html_of("Solution", facts, pd.DataFrame(weights))
 
     @property
     def proximity(self) -> str:
