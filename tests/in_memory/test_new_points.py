@@ -32,6 +32,16 @@ def test_values_are_those_on_the_bank(method, normalisation):
     assert len(expansion.kernels) == np.count_nonzero(solution.kernel_weights)
 
 
+@pytest.mark.parametrize("normalisation", ["none", "variance", ["centre", "trace"], "cosine"])
+def test_grams_at_new_points_are_those_that_decision_functions_take(normalisation):
+    bank = KernelBank(X, KERNELS, normalisation=normalisation)
+    solution = mkldist.solve("uniform", bank, Y)
+    grams = bank.on(NEW).grams()
+    assert grams.shape == (len(bank), len(NEW), len(X))
+    expected = solution.decision_function(bank.on(NEW))
+    np.testing.assert_allclose(solution.decision_function(grams), expected, atol=1e-10)
+
+
 def test_classes_that_share_weights_are_columns():
     bank = KernelBank(X, KERNELS)
     columns = np.stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)], axis=1)
