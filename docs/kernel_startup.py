@@ -2,4 +2,4 @@
 
 import os
 
-os.environ |= {"TERM": "dumb", "COLUMNS": "96"}
+os.environ |= {"TERM": "dumb", "COLUMNS": "96", "LINES": "40"}  # rich needs both sizes
