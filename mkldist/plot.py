@@ -122,7 +122,11 @@ def _names(table: pd.DataFrame) -> pd.Series:
     """Return what each row belongs to: of method, bank and the like those that differ."""
     known = [name for name in ("dataset", "bank", "method", "feature_group") if name in table]
     varying = [name for name in known if table[name].nunique() > 1] or ["method"]
-    return table.reindex(columns=varying, fill_value="").astype(str).agg(", ".join, axis=1)
+    first, *others = (column for _, column in table.reindex(columns=varying, fill_value="").items())
+    names = first.astype(str)
+    for other in others:
+        names += ", " + other.astype(str)
+    return names
 
 
 def _curves(
@@ -131,7 +135,7 @@ def _curves(
 ) -> Axes:  # fmt: skip
     """Draw a line for each name, with a band between two columns."""
     ax, names = _axes(ax), _names(table)
-    shown = looks_of(names) if shown is None else shown
+    shown = shown or looks_of(names)
     for name, some in table.groupby(names, sort=False):
         look = shown[str(name)]
         ax.plot(some[x], some[y], color=look.colour, marker=look.marker if markers else "",
@@ -356,8 +360,8 @@ def weights(
         return ax
     ax, names = _axes(ax), _names(table.drop(columns=by))
     wide = table.pivot_table(y, by, names, sort=False)
-    shown = looks_of(map(str, wide)) if looks is None else looks
-    wide.plot.barh(ax=ax, color=[shown[str(name)].colour for name in wide], legend=names.any())
+    looks = looks or looks_of(map(str, wide))
+    wide.plot.barh(ax=ax, color=[looks[str(name)].colour for name in wide], legend=names.any())
     ax.invert_yaxis()
     ax.set(xlabel=_SHARES[y], ylabel="")
     return ax
@@ -402,9 +406,9 @@ def comparison(
     if ranks is None:
         raise InputError("results", "no ranks", "three methods or more on several data sets")
     ax, means = _axes(ax), ranks.mean_ranks.sort_values()
-    shown = looks_of(means.index) if looks is None else looks
+    looks = looks or looks_of(means.index)
     for place, (method, mean) in enumerate(means.items()):
-        look = shown[str(method)]
+        look = looks[str(method)]
         ax.errorbar(mean, place, xerr=0.5 * ranks.critical_difference, marker=look.marker,
                     color=look.colour)  # fmt: skip
     _rows(ax, means.index)
@@ -449,9 +453,9 @@ def optimism(results: Results, *, looks: Looks | None = None, ax: Axes | None = 
     table = _table(results, selection_bias)
     table = table[table["rule"] == table["rule"].iloc[0]]
     ax, names = _axes(ax), _names(table)
-    shown = looks_of(names) if looks is None else looks
+    looks = looks or looks_of(names)
     for place, (name, row) in enumerate(zip(names, table.to_dict("records"), strict=True)):
-        colour = shown[name].colour
+        colour = looks[name].colour
         ax.plot([row["validation"], row["test"]], [place, place], color=colour, zorder=1)
         for column, (_, marker, filled) in LOSSES_OF_BIAS.items():
             ax.plot(row[column], place, marker=marker, fillstyle=filled, color=colour,
@@ -622,10 +626,10 @@ def scaling(
     times = growth.times[(growth.times["counted"] > 0) & (growth.times[other] == value)]
     fits = growth.of_runs[growth.of_runs[other] == value]
     ax, names, alone = _axes(ax), _names(fits), len(growth.ends_of_other) == 1
-    shown = looks_of(names) if looks is None else looks
+    looks = looks or looks_of(names)
     for name, fit in zip(names, fits.to_dict("records"), strict=True):
         own = [times[column] == fit[column] for column in ("dataset", "bank", "method")]
-        some, look = times[np.logical_and.reduce(own)], shown[name]
+        some, look = times[np.logical_and.reduce(own)], looks[name]
         early = some["counted_early"] > 0
         for marked, face in ((some[~early], look.colour), (some[early], "none")):
             ax.plot(marked[over], marked["seconds"], color=look.colour, marker=look.marker,
@@ -691,7 +695,7 @@ def time_parts(
     growth = _growth(results, over)
     over = growth.over
     table = shown_parts(part_table(growth), over)
-    shown = looks_of(table["method"]) if looks is None else looks
+    looks = looks or looks_of(table["method"])
     ax, ticks, place = _axes(ax), {}, 0
     for method, some in table.groupby("method", sort=False):
         ax.text(0.7, place, str(method), va="center", weight="bold")
@@ -701,7 +705,7 @@ def time_parts(
             for part in TINTS:
                 share = 100.0 * row[part]
                 ax.barh(place, share, left=left, height=0.8,
-                        **_fill(part, shown[str(method)].colour))  # fmt: skip
+                        **_fill(part, looks[str(method)].colour))  # fmt: skip
                 left += share
             ax.text(102.0, place, f"{seconds_text(row['split_seconds'])} s", va="center",
                     fontsize=rcParams["xtick.labelsize"])  # fmt: skip

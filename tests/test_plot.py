@@ -76,6 +76,11 @@ def test_convergence_draws_the_median_gaps(ax, against):
     assert ax.get_yscale() == "log"
 
 
+def test_runs_without_a_gap_have_no_line(ax):
+    table = pd.DataFrame({"method": "majority", "passes": [1, 2], "gap": 0.0})
+    assert not plot.convergence(table, "passes", ax=ax).lines
+
+
 @pytest.mark.parametrize(
     ("against", "results", "read"),
     [
