@@ -17,11 +17,10 @@ from pydantic.fields import FieldInfo
 from mkldist import errors
 from mkldist.cli import COMMANDS, command
 from mkldist.core.arrays import LEARNT
-from mkldist.core.counters import Counters
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
-from mkldist.solvers.base import losses_by_target
+from mkldist.solvers.base import Counters, losses_by_target
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec, ViewSpec

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mkldist.analysis.losses import TO_TRY, Standing, constant_words, scored_part
-from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Ints
 from mkldist.core.metrics import BESIDE, METRICS, NOTHING, PARTS, Metric, part_of_variable
 from mkldist.core.terminal import ENDLESS
 from mkldist.core.wording import pluralize
@@ -43,49 +44,11 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
-    from mkldist.spec.kinds import Task
-
 
 Row = dict[str, Any]
 ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 EARLY = tuple(reason for reason in StopReason if reason is not StopReason.CONVERGED)
 IDENTITY_COLUMNS = 3  # data set, bank and method
-
-
-@dataclass(frozen=True, eq=False)
-class NodeArrays:
-    """Runs of one method on one data set and bank."""
-
-    place: Mapping[str, str]  # Names of the data set, the bank and the method
-    task: Task  # Task of the data set
-    metric: Metric  # By which the runs are ranked
-    dims: Mapping[str, Array]  # Values of the hyperparameters
-    # (n_splits, ...) bool: Which splits and settings have a run, a dim for each
-    # hyperparameter
-    planned: Array
-    values: Mapping[str, Array]  # Variables by name; those that the node lacks are left out
-    # OF_SPLITS by name; those that the tree lacks are left out
-    splits: Mapping[str, Array] = field(default_factory=dict)
-
-
-def arrays_of(tree: xr.DataTree, names: Collection[str]) -> list[NodeArrays]:
-    """Return the runs of a tree."""
-    found = []
-    for node in method_nodes(tree):
-        data, dims = node.to_dataset(), hyperparameters(node)
-        own = (name for name in names if name in data)
-        found.append(
-            NodeArrays(
-                place_of(node),
-                task_of(node),
-                metric_of(node),
-                {name: data[name].to_numpy() for name in dims},
-                data[RUN_ID.name].transpose(SPLIT, *dims).to_numpy().astype(object) != "",
-                {name: data[name].transpose(SPLIT, *dims).to_numpy() for name in own},
-                {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
-            )
-        )
-    return found
 
 
 def summary(tree: xr.DataTree) -> pd.DataFrame:
@@ -151,7 +114,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = summary_rows(arrays_of(tree, INPUTS))
+    rows = summary_rows(tree)
     return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
 
@@ -263,23 +226,19 @@ _DONE = "done"  # of a row, until it is returned: whether its run on each split 
 _IDENTITY = ("dataset", "bank", "method")
 SCORES = {m.variable(part): (m, part) for m in METRICS.values() for part in PARTS}
 """Metric and part of the split of every score of a row."""
-INPUTS = (
-    "state", "stop_reason", *SCORES, "active_kernels", "gap", "exact_gap", SAMPLED,
-    STATIONARITY, "seconds",
-)  # fmt: skip
-"""Variables that :func:`summary_rows` needs."""
 
 
-def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
+def summary_rows(tree: xr.DataTree) -> list[Row]:
     """Return the rows of :func:`summary`."""
-    names = dict.fromkeys(name for node in nodes for name in node.dims)
-    held = {name for node in nodes for name in node.values}
-    held |= {node.metric.variable() for node in nodes}
+    nodes = method_nodes(tree)
+    names = dict.fromkeys(name for node in nodes for name in hyperparameters(node))
+    held = {metric_of(node).variable() for node in nodes}.union(*(node.ds for node in nodes))
+    scores = [name for name in SCORES if name in held]
     rows = []
     for node in nodes:
-        own = list(_rows_of(node, names, [name for name in SCORES if name in held]))
+        own = list(_rows_of(node, names, scores))
         if own:
-            _mark_edges(own, {} if TRIAL in node.dims else node.dims)
+            _mark_edges(own, {} if TRIAL in node.dims else _grid(node))
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
@@ -292,6 +251,11 @@ def summary_rows(nodes: Sequence[NodeArrays]) -> list[Row]:
     for row in rows:
         del row[_DONE]
     return rows
+
+
+def _grid(node: xr.DataTree) -> dict[str, Array]:
+    """Return the values of the hyperparameters of a node."""
+    return {name: node[name].to_numpy() for name in hyperparameters(node)}
 
 
 def _lacking(rows: Sequence[Row]) -> Ints:
@@ -311,30 +275,72 @@ def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
     return best
 
 
-def _rows_of(
-    node: NodeArrays, names: Sequence[str] | dict[str, None], scores: Sequence[str]
-) -> Iterator[Row]:
+def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
     """Yield the row of each setting of a node, in the order of their first runs."""
-    n_splits, *grid = node.planned.shape
-    planned = node.planned.reshape(n_splits, -1)
-    flat = {name: values.reshape(n_splits, -1) for name, values in node.values.items()}
-    state = flat.get("state", np.full(planned.shape, np.nan))
+    import pandas as pd
+
+    data, grid, metric = node.to_dataset(), _grid(node), metric_of(node)
+    shape = [data.sizes[name] for name in (SPLIT, *grid)]
+
+    def flat(name: str) -> Array:
+        """Return a variable by split and setting, NaN where the node lacks it."""
+        if name not in data:
+            return np.full((shape[0], math.prod(shape[1:])), np.nan)
+        values: Array = data[name].transpose(SPLIT, *grid).to_numpy().reshape(shape[0], -1)
+        return values
+
+    planned, state, reason = (
+        flat(RUN_ID.name).astype(object) != "",
+        flat("state"),
+        flat("stop_reason"),
+    )
     complete = planned & (state == RunState.COMPLETE.value)
     failed = planned & (state == RunState.FAILED.value)
-    columns = _averages(planned, complete, failed, flat, scores)
-    columns |= _inferences(node, complete, flat, scores)
-    settings = np.flatnonzero(planned.any(axis=0))
-    for number in sorted(settings.tolist(), key=lambda setting: planned[:, setting].argmax()):
-        place = np.unravel_index(number, grid) if grid else ()
-        of = dict(zip(node.dims, place, strict=True))
-        own = {n: node.dims[n][of[n]] if n in of else np.nan for n in names}
+
+    def of_complete(name: str) -> pd.DataFrame:
+        return pd.DataFrame(np.where(complete, flat(name).astype(float), np.nan))
+
+    averaged = {name: name for name in scores} | {"active": "active_kernels", "seconds": "seconds"}
+    values = {short: of_complete(name) for short, name in averaged.items()}
+    largest = {"gap_max": "gap", "exact_gap_max": "exact_gap", "stationarity_max": STATIONARITY}
+    table = pd.DataFrame(
+        {
+            "complete": complete.sum(axis=0),
+            "failed": failed.sum(axis=0),
+            "waiting": (planned & ~complete & ~failed).sum(axis=0),
+            "early": (complete & (reason != StopReason.CONVERGED.value)).sum(axis=0),
+            **{f"early_{one}": (complete & (reason == one.value)).sum(axis=0) for one in EARLY},
+            **{f"{name}_{how}": getattr(values[name], {"sd": "std"}.get(how, how))()
+               for name in values for how in ("mean", "sd")},
+            **{name: of_complete(of).max() for name, of in largest.items()},
+            "sampled": of_complete(SAMPLED).notna().sum(),
+        }
+    )  # fmt: skip
+    splits = {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords}
+    constants = splits.get("constant_score", np.full(shape[0], np.nan))
+    table["constant_mean"] = pd.DataFrame(np.where(complete, constants[:, None], np.nan)).mean()
+    table["no_better"] = False
+    for name in scores:
+        own, part = SCORES[name]
+        if part == scored_part(splits):
+            found = [
+                Standing.of(of_split, own, splits, part) for of_split in values[name].to_numpy().T
+            ]
+            table[f"{name}_low"] = [np.nan if one is None else one.low for one in found]
+            table[f"{name}_high"] = [np.nan if one is None else one.high for one in found]
+            if own is metric:
+                table["no_better"] = [one is not None and one.no_better for one in found]
+    settings = np.flatnonzero(planned.any(axis=0)).tolist()
+    columns: list[Row] = table.to_dict("records")  # type: ignore[assignment]
+    for number in sorted(settings, key=lambda setting: planned[:, setting].argmax()):
+        at = dict(zip(grid, np.unravel_index(number, shape[1:]) if grid else (), strict=True))
         yield {
-            **node.place,
-            **{n: value.item() if hasattr(value, "item") else value for n, value in own.items()},
-            "task": node.task,
-            "metric": node.metric.name,
+            **place_of(node),
+            **{name: grid[name][at[name]].item() if name in at else np.nan for name in names},
+            "task": task_of(node),
+            "metric": metric.name,
             _DONE: complete[:, number],
-            **{name: column[number].item() for name, column in columns.items()},
+            **columns[number],
         }
 
 
@@ -351,72 +357,6 @@ def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
             if row[name] in _ends(values) and all(other[name] == row[name] for other in best)
         }
         row["edge"] = ", ".join(at_end.values())
-
-
-def _averages(
-    planned: Array, complete: Array, failed: Array, values: dict[str, Array], names: Sequence[str]
-) -> dict[str, Array]:
-    """Return counts of states, and means and deviations over the splits, by setting."""
-    nothing = np.full(planned.shape, np.nan)
-    reason = values.get("stop_reason", nothing)
-    early = complete & (reason != StopReason.CONVERGED.value)
-
-    def of_complete(name: str) -> Floats:
-        return np.where(complete, values.get(name, nothing).astype(float), np.nan)
-
-    scores = {score: _mean_sd(of_complete(score)) for score in names}
-    active, taken = _mean_sd(of_complete("active_kernels")), _mean_sd(of_complete("seconds"))
-    return {
-        "complete": complete.sum(axis=0),
-        "failed": failed.sum(axis=0),
-        "waiting": (planned & ~complete & ~failed).sum(axis=0),
-        "early": early.sum(axis=0),
-        **{f"early_{one}": (complete & (reason == one.value)).sum(axis=0) for one in EARLY},
-        **{f"{score}_mean": mean for score, (mean, _) in scores.items()},
-        **{f"{score}_sd": sd for score, (_, sd) in scores.items()},
-        "active_mean": active[0],
-        "active_sd": active[1],
-        "seconds_mean": taken[0],
-        "seconds_sd": taken[1],
-        "gap_max": np.fmax.reduce(of_complete("gap"), axis=0),
-        "exact_gap_max": np.fmax.reduce(of_complete("exact_gap"), axis=0),
-        "sampled": (~np.isnan(of_complete(SAMPLED))).sum(axis=0),
-        "stationarity_max": np.fmax.reduce(of_complete(STATIONARITY), axis=0),
-    }
-
-
-def _inferences(
-    node: NodeArrays, complete: Array, values: dict[str, Array], scores: Sequence[str]
-) -> dict[str, Array]:
-    """Return the intervals of the scores of test or unlabelled parts, and who beats a constant."""
-    n_settings = complete.shape[1]
-    scored = scored_part(node.splits)
-    constants = node.splits.get("constant_score", np.full(len(complete), np.nan))
-    no_better = np.zeros(n_settings, dtype=np.bool_)
-    found: dict[str, Array] = {
-        "constant_mean": _mean_sd(np.where(complete, constants[:, None], np.nan))[0]
-    }
-    for name in scores:
-        metric, part = SCORES[name]
-        if part != scored:
-            continue
-        ends = np.full((2, n_settings), np.nan)
-        for setting in range(n_settings) if name in values else ():
-            own = np.where(complete[:, setting], values[name][:, setting].astype(float), np.nan)
-            standing = Standing.of(own, metric, node.splits, part)
-            if standing is not None:
-                ends[:, setting] = standing.low, standing.high
-                no_better[setting] |= metric is node.metric and standing.no_better
-        found |= {f"{name}_low": ends[0], f"{name}_high": ends[1]}
-    return found | {"no_better": no_better}
-
-
-def _mean_sd(values: Floats) -> tuple[Floats, Floats]:
-    """Return mean and standard deviation over the splits, of the values that are not NaN."""
-    count = (~np.isnan(values)).sum(axis=0)
-    mean = np.nansum(values, axis=0) / np.where(count > 0, count, np.nan)
-    squares = np.nansum((values - mean) ** 2, axis=0)
-    return mean, np.sqrt(squares / np.where(count > 1, count - 1, np.nan))
 
 
 EDGES_SHOWN, ROW_LIMIT = 6, 60
@@ -562,7 +502,7 @@ class SummaryTable:
 def results_table(tree: xr.DataTree) -> SummaryTable:
     """Return the results of a sweep for a terminal, at selected settings if the sweep selects."""
     if not is_validated(tree):
-        return summary_table(summary_rows(arrays_of(tree, INPUTS)))
+        return summary_table(summary_rows(tree))
     words = " or ".join(dict.fromkeys(metric_of(node).words for node in method_nodes(tree)))
     note = f"Settings of best validation {words} in each split, by mkldist.selected."
     rows: list[Row] = selected_summary(tree).to_dict("records")  # type: ignore[assignment]

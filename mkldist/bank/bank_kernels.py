@@ -9,7 +9,7 @@ import numpy as np
 
 from mkldist.bank.sources import ArraySource, BankSource, FeatureSource, JoinedSource, PlainSource
 from mkldist.core.arrays import Array, Floating, Floats, Ints
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.wording import truncate
 from mkldist.data.dataset import Dataset

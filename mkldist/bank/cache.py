@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.readers import MappedBank, block_buffer, fitted, load_blocks, read_block
 from mkldist.bank.store import BankStore, Block
-from mkldist.core.checksums import Footer
+from mkldist.core.checksums import Footer, content_id
 from mkldist.core.durable import make_folder, output_error, remove_temporaries, replacing
-from mkldist.core.identity import content_id
 from mkldist.errors import OutputError
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from mkldist.bank.products import (
 )
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.core.arrays import Floating, Floats, Ints
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.optim.box_qp import newton_steps, pair_updates
 
 

@@ -45,9 +45,8 @@ from mkldist.bank.byte_store import (
     readable,
 )
 from mkldist.core.arrays import Floating
-from mkldist.core.checksums import CHECKSUM_BYTES, crc32c
+from mkldist.core.checksums import CHECKSUM_BYTES, content_id, crc32c
 from mkldist.core.durable import write_file
-from mkldist.core.identity import content_id
 from mkldist.errors import StoreError
 from mkldist.optim.pivoted_cholesky import PIECE
 

@@ -21,7 +21,7 @@ from mkldist.bank.passes import answer, check, needs_pass
 from mkldist.bank.products import answer_few
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
 from mkldist.core.arrays import Floating, Floats, Ints
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.errors import SpecError, nearest
 from mkldist.kernels.gaps import Presence
 from mkldist.optim.factored_matrix import FactoredMatrix

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.core.wording import FROM_ZERO, RowLabels, truncate
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation, MissingView, Task

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mkldist.core.checksums import array_id
 from mkldist.core.durable import replacing
-from mkldist.core.identity import array_id
 from mkldist.data.checks import as_features, check_rows, dense_features
 from mkldist.data.dataset import RawData, sparse_parts
 from mkldist.data.npz_files import (

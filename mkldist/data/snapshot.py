@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from mkldist.core.checksums import checked_json, parsed
+from mkldist.core.checksums import array_file_id, array_id, checked_json, parsed
 from mkldist.core.durable import (
     make_folder,
     output_error,
@@ -26,7 +26,6 @@ from mkldist.core.durable import (
     replacing,
     write_file,
 )
-from mkldist.core.identity import array_file_id, array_id
 from mkldist.data.dataset import Dataset, GramView, Split, TextColumns, View, sparse_parts
 from mkldist.errors import StoreError, UnreadableError
 

@@ -29,9 +29,9 @@ from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
 from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints
+from mkldist.core.checksums import array_id, content_id
 from mkldist.core.devices import CPU
 from mkldist.core.durable import temporary_folder, writing
-from mkldist.core.identity import array_id, content_id
 from mkldist.core.memory import (
     GIB,
     SHARE_OF_MEMORY,

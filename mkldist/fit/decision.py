@@ -21,7 +21,7 @@ from mkldist.bank.requests import Combine, Matvec, Request
 from mkldist.bank.view import BankView
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.data.dataset import Dataset
 from mkldist.data.labels import name_of_number, number_name, number_of_name
 from mkldist.errors import GramError, SpecError

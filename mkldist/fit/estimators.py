@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.calibration import Calibrated, fit_curves
 from mkldist.core.arrays import LEARNT, Floats, Ints, Target
-from mkldist.core.identity import array_id, content_id
+from mkldist.core.checksums import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.wording import pluralize
 from mkldist.data.checks import as_sparse, check_sparse, check_values

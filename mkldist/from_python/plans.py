@@ -12,8 +12,13 @@ from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.core.memory import FLOAT_BYTES, readable_bytes
 from mkldist.core.terminal import as_text, plain_table
 from mkldist.core.wording import html_of, pluralize, truncate
-from mkldist.from_python.short_errors import with_short_errors
-from mkldist.from_python.sweeps import SweepInputs, check_count, check_speed, given_folders
+from mkldist.from_python.sweeps import (
+    SweepInputs,
+    check_count,
+    check_speed,
+    given_folders,
+    with_short_errors,
+)
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
 from mkldist.planning.model import BankPlan, Plan

@@ -6,17 +6,17 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from mkldist.core.terminal import command_line, standard_error
 from mkldist.data.inputs import SUFFIX, InputData, input_data
-from mkldist.errors import FailedRunsWarning, InputError, SpecError, nearest
-from mkldist.from_python.short_errors import with_short_errors
+from mkldist.errors import FailedRunsWarning, InputError, MkldistError, SpecError, nearest
 from mkldist.kernels.families import plain
 from mkldist.methods.regularizers import Regularizer, written
 from mkldist.results.folder import OutputFolder
@@ -38,6 +38,30 @@ if TYPE_CHECKING:
 SOURCES = ("source", "file", "openml", "grams")
 KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time",)}
 """Kinds of splits that use a column of this name."""
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+DEBUG_VARIABLE = "MKLDIST_DEBUG"
+
+
+def with_short_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Raise mistakes of the user and interrupts from the call itself.
+
+    Their message says all that a user can act on.  The environment variable ``MKLDIST_DEBUG``
+    keeps the calls within mkldist.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (MkldistError, KeyboardInterrupt) as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            raise error.with_traceback(None) from None
+
+    return call
 
 
 def worker_choice(

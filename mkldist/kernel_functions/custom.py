@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.errors import GramError, SpecError
 from mkldist.kernel_functions.bases import Tile, mirror
 from mkldist.kernel_functions.definition import KernelFunction

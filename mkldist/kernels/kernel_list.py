@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Array
-from mkldist.core.identity import array_id, content_id
+from mkldist.core.checksums import array_id, content_id
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction

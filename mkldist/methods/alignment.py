@@ -45,9 +45,8 @@ import scipy
 from mkldist.bank.requests import Combine, Inner, Quadratic
 from mkldist.bank.view import centred_matrices
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, centred_inner
-from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.queries import fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import fixed_weights_solution, train

@@ -37,7 +37,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic
 from mkldist.core.arrays import Floats, Ints, Target
-from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods.block_norm_dual import (
     DualNewton,
@@ -65,7 +64,7 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
-from mkldist.solvers.base import Problem, Requesting, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Problem, Requesting, Solution, Steps, reason_to_stop
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import Effects, SolverParams

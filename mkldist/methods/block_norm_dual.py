@@ -30,12 +30,11 @@ import scipy
 
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.counters import Counters
 from mkldist.methods.block_norm_losses import Curve, Loss, Smoothing
 from mkldist.methods.regularizers import Regularizer, Response
 from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import FactoredMatrix, ThinSystem, best_form
-from mkldist.solvers.base import Requesting
+from mkldist.solvers.base import Counters, Requesting
 
 
 def roots(squared: Floats) -> Floats:

@@ -27,12 +27,11 @@ from pydantic import Field
 
 from mkldist.bank.requests import Quadratic
 from mkldist.core.arrays import LEAST, Floats, Ints
-from mkldist.core.counters import Counters
 from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below, solve_game
 from mkldist.optim.factored_matrix import Gram
-from mkldist.solvers.base import Problem, Requesting, Solution, reason_at_end
+from mkldist.solvers.base import Counters, Problem, Requesting, Solution, reason_at_end
 from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import HingeParams, SolverParams

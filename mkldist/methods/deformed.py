@@ -39,7 +39,7 @@ import scipy
 from pydantic import Field
 
 from mkldist.core.arrays import Floats, Ints, Target
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.core.memory import MATRICES_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.solvers.base import ArrayCache, Problem
 from mkldist.solvers.solver_params import SolverParams

@@ -44,11 +44,10 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
-from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import DualBound, StopReason, Trace
 from mkldist.solvers.queries import largest_forms

@@ -46,14 +46,13 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Diagonal, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods import primalmkl
 from mkldist.methods.deformed import ManifoldParams
 from mkldist.methods.lapmkl import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.rls import closed_form
 from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.descent import root_of_slope
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.squared_losses import SquaredLoss, squared

@@ -48,7 +48,6 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
@@ -59,7 +58,7 @@ from mkldist.methods.weight_newton import (
     hessian_root,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Method, Problem, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Steps, reason_to_stop
 from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm

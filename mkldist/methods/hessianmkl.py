@@ -41,7 +41,6 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import Binding, MachineCuts, WrapperBounds, exact_bound
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
@@ -51,7 +50,7 @@ from mkldist.methods.weight_newton import (
     Segment,
     hessian_root,
 )
-from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
 from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes

@@ -43,10 +43,17 @@ from pydantic import Field
 
 from mkldist.bank.requests import Quadratic
 from mkldist.core.arrays import Floats, Ints
-from mkldist.core.counters import Counters
 from mkldist.methods import level
 from mkldist.methods.cut_bundle import BundleState, DualPoint
-from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import (
+    Counters,
+    Method,
+    Problem,
+    Requesting,
+    Solution,
+    Steps,
+    reason_to_stop,
+)
 from mkldist.solvers.progress import STATIONARITY, Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
 

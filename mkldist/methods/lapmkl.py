@@ -90,7 +90,6 @@ from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.passes import answered
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.methods import primalmkl
 from mkldist.methods.deformed import MATRICES, Deformation, ManifoldParams
@@ -106,7 +105,15 @@ from mkldist.methods.primalmkl import (
 )
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.weight_sets import WeightSet
-from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import (
+    Counters,
+    Method,
+    Problem,
+    Requesting,
+    Solution,
+    Steps,
+    reason_to_stop,
+)
 from mkldist.solvers.primal_newton import ETA, PrimalMachine, PrimalPoint, SupportSystem
 from mkldist.solvers.progress import STATIONARITY, Bounds, Own, StopReason, Trace
 from mkldist.solvers.queries import AT_A_TIME, gram_matrices

@@ -38,9 +38,8 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.deformed import Deformation, ManifoldParams, decision_rounding, memory_on_graph
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.queries import check_kernel_number

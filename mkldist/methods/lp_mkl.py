@@ -32,10 +32,17 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.cut_bundle import WrapperBounds, binding_forms
-from mkldist.solvers.base import Method, Problem, Requesting, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import (
+    Counters,
+    Method,
+    Problem,
+    Requesting,
+    Solution,
+    Steps,
+    reason_to_stop,
+)
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.progress import DualBound, StopReason
 from mkldist.solvers.queries import best_multiple

@@ -40,7 +40,6 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.deformed import (
     EPS,
     LARGEST,
@@ -52,7 +51,7 @@ from mkldist.methods.deformed import (
     memory_on_graph,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps
 from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.svm import InnerSvm, best_bias
 

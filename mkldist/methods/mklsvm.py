@@ -55,10 +55,9 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.deformed import LARGEST, LEAST, memory_on_graph
 from mkldist.methods.lsvm import LSVMParams, Machines, ManifoldSvm
-from mkldist.solvers.base import Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
 from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 

@@ -61,7 +61,6 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.arrays import Floats, Ints, Target
-from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.box_qp import newton_steps, pair_updates
@@ -69,6 +68,7 @@ from mkldist.optim.descent import root_of_slope
 from mkldist.optim.factored_matrix import Gram, diagonal_of, moved
 from mkldist.optim.weight_sets import WeightSet
 from mkldist.solvers.base import (
+    Counters,
     Method,
     Problem,
     Renewal,

@@ -38,7 +38,7 @@ MODULES = {
     "uniform": "mkldist.methods.uniform",
     "svm": "mkldist.methods.single_kernel",
     "best_single": "mkldist.methods.single_kernel",
-    "majority": "mkldist.methods.majority",
+    "majority": "mkldist.methods.single_kernel",
 }
 
 

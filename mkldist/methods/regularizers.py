@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import function_identity
 

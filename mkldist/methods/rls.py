@@ -30,7 +30,6 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.deformed import (
     AmbientParams,
     Deformation,
@@ -39,7 +38,7 @@ from mkldist.methods.deformed import (
     memory_on_graph,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Method, Problem, Solution, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps
 from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.squared_losses import squared
 

@@ -41,7 +41,6 @@ from pydantic import Field
 from mkldist.bank.passes import squared_radius
 from mkldist.bank.requests import Combine, Quadratic, Radii
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.reduced_gradient import (
     CombinedKernel,
@@ -53,7 +52,7 @@ from mkldist.methods.reduced_gradient import (
     steepest_direction,
     step_along,
 )
-from mkldist.solvers.base import Method, Problem, Requesting, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps, reason_to_stop
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import SvmSolution

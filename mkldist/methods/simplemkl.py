@@ -24,7 +24,6 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.methods.cut_bundle import Binding, WrapperBounds, exact_bound
 from mkldist.methods.reduced_gradient import (
     ReducedGradientParams,
@@ -34,7 +33,7 @@ from mkldist.methods.reduced_gradient import (
     steepest_direction,
 )
 from mkldist.methods.weight_newton import Iterate, Segment
-from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import Effects, HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes

@@ -1,4 +1,4 @@
-"""Support vector machine on one kernel, which cross-validation inside the training part chooses.
+"""Baselines: the machine on one kernel, which cross-validation chooses, and that without any.
 
 The usual baselines of multiple kernel learning.  Stratified k-fold cross-validation scores every
 kernel m at every C, and the best is trained on the whole training part:
@@ -22,22 +22,28 @@ the machines are not solved more exactly, then to the smallest C, then to the fi
 
 The folds after the first need not score a kernel that has already made more errors at every C than
 the best one makes on all folds.  It cannot win, and the choice is the same as if it were scored.
+
+``majority``
+    The machine without a kernel (the baseline MC of Do et al. 2009).  With all weights zero,
+    ``min_b C sum_i w_i max(0, 1 - y_i b)`` is ``2 C min(w_+, w_-)``, attained where b has the sign
+    of the class whose points weigh more, w_+ or w_- together; the dual, ``max 1'alpha`` s.t. ``0 <=
+    alpha_i <= C w_i`` and ``y'alpha = 0``, has the same value at ``dual_variables`` alpha.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from pydantic import Field
 
-from mkldist.bank.requests import Combine
+from mkldist.bank.requests import Combine, Request
 from mkldist.core.arrays import Bools, Floats
-from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
-from mkldist.solvers.base import Method, Problem, Requesting, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
+from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.svm import fixed_weights_solution, solve_svm
@@ -264,4 +270,58 @@ SVM = Method(
     weighs_points=True,
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
+)
+
+
+EQUAL_WEIGHTS = 1e-9  # relative difference of sums of weights that is rounding
+
+
+class MajorityParams(SolverParams):
+    """Parameters of the majority class."""
+
+    C: float = Field(1.0, gt=0, allow_inf_nan=False, description="scale of the objective")
+
+
+def majority(problem: Problem, params: MajorityParams) -> Generator[Request, None, Solution]:
+    """Predict the class of the training part that weighs more.
+
+    Where both weigh the same, as balanced classes do, it is that of more points, at last +1.
+
+    Its gap is 0.  The solver makes no request of the bank.
+    """
+    y = problem.y
+    weight = np.ones(len(y)) if problem.weights is None else problem.weights
+    positives, negatives = float(weight[y > 0].sum()), float(weight[y < 0].sum())
+    smaller = min(positives, negatives)
+    alpha = params.C * weight * np.where(y > 0, smaller / positives, smaller / negatives)
+    sign = positives - negatives
+    if abs(sign) <= EQUAL_WEIGHTS * smaller:
+        sign = (y > 0).sum() - (y < 0).sum()
+    weights, value = np.zeros(problem.n_kernels), 2.0 * params.C * smaller
+    yield from ()
+    return Solution(
+        kernel_weights=weights,
+        coefficients=np.zeros(len(y)),
+        bias=1.0 if sign >= 0 else -1.0,
+        dual_variables=alpha,
+        objective=value,
+        dual_objective=value,
+        stop_reason=StopReason.CONVERGED,
+        counters=Counters(outer_iterations=1),
+        trace=Trace.of_one(params.trace, problem.clock, value, value, weights),
+    )
+
+
+MAJORITY = Method(
+    name="majority",
+    solve=majority,
+    params=MajorityParams,
+    title="Majority class",
+    problem="SVM without a kernel",
+    loss="hinge",
+    regularizer="none",
+    reference="Do, Kalousis, Woznica & Hilario 2009, Table 2 (MC)",
+    hyperparameters=(),
+    weighs_points=True,
+    typical_passes=lambda n_kernels: 0,
 )

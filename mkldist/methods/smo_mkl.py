@@ -59,7 +59,6 @@ from pydantic import Field
 
 from mkldist.bank.requests import Combine, Diagonal, Quadratic
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.methods.smooth_dual import (
     MOREAU_YOSIDA,
     P_NORM,
@@ -71,7 +70,7 @@ from mkldist.methods.smooth_dual import (
     solution_of,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Method, Problem, Requesting, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps, reason_to_stop
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm

@@ -31,11 +31,10 @@ import numpy as np
 from mkldist.bank.requests import Combine, Matvec
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.compiled import compiled
-from mkldist.core.counters import Counters
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import Problem, Requesting, Solution
+from mkldist.solvers.base import Counters, Problem, Requesting, Solution
 from mkldist.solvers.progress import Bounds, StopReason, Trace
 from mkldist.solvers.svm import best_bias, slack_rounding
 

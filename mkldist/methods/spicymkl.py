@@ -51,7 +51,6 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from mkldist.bank.requests import Diagonal, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.methods.block_norm import (
     BlockNormBounds,
     BlockNormParams,
@@ -66,7 +65,7 @@ from mkldist.methods.block_norm import (
 from mkldist.methods.block_norm_dual import DualNewton, InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm_losses import Smoothing
 from mkldist.methods.regularizers import Regularizer
-from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
 from mkldist.solvers.progress import StopReason, Trace
 
 FIRST_GAMMA, GAMMA_GROWTH = 10.0, 4.0  # ElastMKL's penalty of the loss's multipliers

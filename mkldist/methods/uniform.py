@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from mkldist.bank.requests import Combine
-from mkldist.core.counters import Counters
-from mkldist.solvers.base import Method, Problem, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Steps
 from mkldist.solvers.queries import fixed_weights_bound
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import fixed_weights_solution, train

@@ -19,8 +19,8 @@ import numpy as np
 from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
 from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.bank.store import FACTORS_VERSION
+from mkldist.core.checksums import content_id
 from mkldist.core.devices import CPU
-from mkldist.core.identity import content_id
 from mkldist.core.memory import bank_bytes
 from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.costs import passes_by_bank, peak_memory

@@ -18,8 +18,8 @@ from mkldist.bank.bank_kernels import BankKernels
 from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
 from mkldist.core.arrays import Target
+from mkldist.core.checksums import array_id, content_id
 from mkldist.core.devices import CPU
-from mkldist.core.identity import array_id, content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of
 from mkldist.core.wording import pluralize

@@ -15,8 +15,8 @@ import numpy as np
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.view import make_views
 from mkldist.core.arrays import Floats, Ints
+from mkldist.core.checksums import content_id
 from mkldist.core.durable import remove_temporaries, replacing
-from mkldist.core.identity import content_id
 from mkldist.core.metrics import PARTS
 from mkldist.core.wording import pluralize
 from mkldist.data.dataset import Dataset, Split

@@ -15,7 +15,7 @@ from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_
 from mkldist.analysis.pairing import Chosen, Results
 from mkldist.analysis.selection import stability_of, weights_at_best
 from mkldist.analysis.summary import loss_of, selected_summary, summary
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.core.metrics import Metric
 from mkldist.core.terminal import command_line
 from mkldist.plot import Look, looks_of

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mkldist.core.arrays import Array
-from mkldist.core.checksums import Arrays, frame, unframed
+from mkldist.core.checksums import Arrays, content_id, frame, unframed
 from mkldist.core.durable import discard, write_file
-from mkldist.core.identity import content_id
 from mkldist.core.terminal import command_line
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import SpecError, StoreError

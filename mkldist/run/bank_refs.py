@@ -27,9 +27,8 @@ import scipy
 from mkldist.bank.byte_store import LAPLACIANS, SNAPSHOTS, ByteStore, open_bytes
 from mkldist.bank.cache import NodeFolders, locked
 from mkldist.bank.store import BankStore
-from mkldist.core.checksums import Footer
+from mkldist.core.checksums import Footer, array_id, content_id
 from mkldist.core.durable import write_file, writing
-from mkldist.core.identity import array_id, content_id
 from mkldist.data.snapshot import HEADER, damaged_files, load_snapshot
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.fit.engine import BankInputs

@@ -21,8 +21,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from mkldist.core.checksums import content_id
 from mkldist.core.durable import machine_id
-from mkldist.core.identity import content_id
 from mkldist.errors import ClusterError
 from mkldist.results.record import RunRecord
 

@@ -23,7 +23,7 @@ from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.core.metrics import Metric
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import passes_by_bank

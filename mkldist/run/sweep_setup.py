@@ -19,8 +19,8 @@ import numpy as np
 
 from mkldist.bank.cache import BankUse
 from mkldist.core.arrays import Array, Ints
+from mkldist.core.checksums import content_id
 from mkldist.core.durable import writing
-from mkldist.core.identity import content_id
 from mkldist.core.memory import FLOAT_BYTES, physical_memory
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.inputs import InputData

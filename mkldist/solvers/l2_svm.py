@@ -20,9 +20,9 @@ from dataclasses import replace
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.counters import Counters
 from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, diagonal_of, ridged
+from mkldist.solvers.base import Counters
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.squared_losses import squared_hinge
 from mkldist.solvers.svm import EPS, Certificate, SvmSolution, dual_rounding, maximise_dual

@@ -28,7 +28,7 @@ from mkldist.solvers.progress import working_cpu_time, working_time
 class RequestCount:
     """Passes over the bank and combined matrices that a solver asked for.
 
-    A pass is counted when requests have read all M kernels, see :mod:`mkldist.core.counters`.
+    A pass is counted when requests have read all M kernels, see :mod:`mkldist.solvers.base`.
     """
 
     def __init__(self, n_kernels: int) -> None:

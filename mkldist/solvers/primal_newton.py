@@ -47,8 +47,8 @@ import numpy as np
 import scipy
 
 from mkldist.core.arrays import Bools, Floats
-from mkldist.core.counters import Counters
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram, ThinSystem, best_form, on_points
+from mkldist.solvers.base import Counters
 from mkldist.solvers.squared_losses import SquaredLoss
 
 SHARE = 1e-5  # of the first residual, that conjugate gradients leave

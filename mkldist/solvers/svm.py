@@ -31,11 +31,10 @@ import numpy as np
 
 from mkldist.core.arrays import Floats
 from mkldist.core.compiled import compiled
-from mkldist.core.counters import Counters
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates
 from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Counters, Problem, Solution
 from mkldist.solvers.progress import Own, StopReason, Trace
 from mkldist.solvers.solver_params import SolverParams
 

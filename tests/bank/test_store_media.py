@@ -23,7 +23,7 @@ from mkldist.bank import byte_store
 from mkldist.bank.build import build_blocks
 from mkldist.bank.store import BankShape, BankStore
 from mkldist.core import durable
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.errors import OutputError, StoreError
 from tests.bank import store_scripts as scripts
 from tests.bank.stores import ENVIRONMENT, SCRIPT, assert_sound, read, start

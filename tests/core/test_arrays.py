@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mkldist.core.arrays import LABELS, LEARNT, Array, Bools, Floating, Floats, Ints, Target
-from mkldist.core.counters import Counters
-from mkldist.core.identity import array_file_id, array_id, content_id
+from mkldist.core.checksums import array_file_id, array_id, content_id
+from mkldist.solvers.base import Counters
 
 VALUES = np.array([0.5, 0.0, 2.0])
 

@@ -89,7 +89,7 @@ used = {
     if isinstance(value, CompiledFunction) and value.signatures
 }
 for name in ("kernels.loops._fill", "bank.products._add_products", "bank.bank._unpack",
-             "methods.smooth_dual._update_pairs", "optim.entropic_prox._one_sided"):
+             "methods.smooth_dual._update_pairs", "methods.block_norm_losses._write_prox"):
     assert f"mkldist.{name}" in used, (name, used)
 several = {name: count for name, count in used.items() if count > 1}
 assert not several, several

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, SourceColumns, Split, TextColumns
 from mkldist.data.snapshot import load_snapshot, save_snapshot

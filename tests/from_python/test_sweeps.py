@@ -25,8 +25,7 @@ from mkldist.errors import (
     UnfitClusterError,
 )
 from mkldist.from_python.listings import list_kernels, list_methods
-from mkldist.from_python.short_errors import with_short_errors
-from mkldist.from_python.sweeps import SweepInputs, given_folders
+from mkldist.from_python.sweeps import SweepInputs, given_folders, with_short_errors
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.methods.registry import METHODS
@@ -138,7 +137,7 @@ def test_mistakes_are_raised_before_anything_is_written():
         ValueError, match=r"^methods\.levl\.name: found the unknown method 'levl'"
     ) as caught:
         mkldist.sweep({**SPEC, "methods": [{"name": "levl"}]}, {"mine": (X, Y)})
-    assert caught.traceback[-1].path.name == "short_errors.py"
+    assert caught.traceback[-1].path.name == "sweeps.py"
     assert len(caught.traceback) == 2
     with pytest.raises(
         SpecError, match=r"^workers: found -1; expected a whole number of at least 0"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mkldist.core.counters import Counters
 from mkldist.methods.primalmkl import PrimalMKLParams, squared_loss
+from mkldist.solvers.base import Counters
 from mkldist.solvers.primal_newton import PrimalMachine
 from mkldist.solvers.squared_losses import SquaredLoss
 from tests.methods import instances

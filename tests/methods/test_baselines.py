@@ -9,12 +9,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods.alignment import nonnegative_quadratic
 from mkldist.methods.registry import METHODS
 from mkldist.methods.single_kernel import cross_validate, stratified_folds
-from mkldist.solvers.base import Solution
+from mkldist.solvers.base import Counters, Solution
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances
 from tests.methods.plain_bank import solve

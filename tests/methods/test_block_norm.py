@@ -14,7 +14,6 @@ from scipy.optimize import minimize, minimize_scalar
 
 from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
-from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods import block_norm_dual as newton_model
 from mkldist.methods import regularizers
@@ -50,6 +49,7 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim import factored_matrix
+from mkldist.solvers.base import Counters
 from mkldist.solvers.solver_params import plain_settings
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values

@@ -11,12 +11,11 @@ import pytest
 
 import mkldist
 from mkldist.bank.requests import Combine, Matvec
-from mkldist.core.counters import Counters
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods import lapmkl
 from mkldist.methods.deformed import Deformation
 from mkldist.methods.lapmkl import METHOD, LapMKLParams, SharedMachine, kernel_forms, value_model
-from mkldist.solvers.base import ArrayCache
+from mkldist.solvers.base import ArrayCache, Counters
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.squared_losses import squared_hinge
 from tests.methods import instances, plain_bank

@@ -9,12 +9,11 @@ from scipy.optimize import minimize
 
 import mkldist
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.core.counters import Counters
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.l0_mkl import L0MklParams, solve_on
 from mkldist.methods.lp_mkl import normalised, updated
 from mkldist.methods.registry import METHODS
-from mkldist.solvers.base import Problem
+from mkldist.solvers.base import Counters, Problem
 from mkldist.solvers.log_weights import Anderson
 from mkldist.solvers.progress import Clock, StopReason
 from mkldist.solvers.svm import solve_svm

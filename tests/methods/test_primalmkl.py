@@ -11,7 +11,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mkldist
 from mkldist.bank.requests import Combine, Matvec, Quadratic
 from mkldist.core.arrays import Target
-from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods import primalmkl
 from mkldist.methods.primalmkl import (
@@ -28,7 +27,7 @@ from mkldist.methods.primalmkl import (
 )
 from mkldist.methods.registry import METHODS
 from mkldist.optim.weight_sets import WeightSet
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Counters, Problem, Solution
 from mkldist.solvers.grids import expand
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.primal_newton import SupportSystem

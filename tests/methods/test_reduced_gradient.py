@@ -12,7 +12,6 @@ from sklearn.svm import SVC
 from mkldist.bank.bank import MemoryBank
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Radii
 from mkldist.bank.view import make_views
-from mkldist.core.counters import Counters
 from mkldist.errors import SpecError
 from mkldist.methods.cut_bundle import WrapperBounds
 from mkldist.methods.reduced_gradient import (
@@ -26,7 +25,7 @@ from mkldist.methods.reduced_gradient import (
 )
 from mkldist.methods.registry import METHODS
 from mkldist.methods.simplemkl import SimpleMKLParams
-from mkldist.solvers.base import Problem, Solution
+from mkldist.solvers.base import Counters, Problem, Solution
 from mkldist.solvers.grids import expand
 from mkldist.solvers.l2_svm import best_bias
 from mkldist.solvers.lockstep import Job, drive

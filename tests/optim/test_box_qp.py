@@ -9,9 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from mkldist.methods import weight_newton
+from mkldist.methods.weight_newton import (
+    Model,
+    minimise_over_orthant,
+    minimise_over_simplex,
+)
 from mkldist.optim import box_qp as free_system
 from mkldist.optim import box_qp as module
-from mkldist.optim import simplex_qp
 from mkldist.optim.box_qp import (
     FEW_ROWS,
     MANY_ROWS,
@@ -21,7 +26,6 @@ from mkldist.optim.box_qp import (
     pair_updates,
 )
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.optim.simplex_qp import LowRankQuadratic, minimise_over_orthant, minimise_over_simplex
 from mkldist.solvers.svm import solve_svm
 from tests.variants import quick
 
@@ -320,15 +324,15 @@ NONE = np.empty(0, dtype=np.intp)
 RIDGE = 1e-3
 
 
-def low_rank(k: int, size: int, seed: int, coarse: bool, ridge: float = RIDGE) -> LowRankQuadratic:
+def low_rank(k: int, size: int, seed: int, coarse: bool, ridge: float = RIDGE) -> Model:
     rng = np.random.default_rng(seed)
     root, linear = rng.normal(size=(k, size)), rng.normal(size=size)
     if coarse:  # ties, duplicates, zero columns
         root, linear = np.round(root), np.round(linear)
-    return LowRankQuadratic(root, linear, ridge)
+    return Model(root, linear, ridge)
 
 
-def conic_value(objective: LowRankQuadratic, *, simplex: bool) -> float:
+def conic_value(objective: Model, *, simplex: bool) -> float:
     x = cp.Variable(len(objective.linear), nonneg=True)
     value = 0.5 * cp.sum_squares(objective.root @ x) + objective.linear @ x
     value += 0.5 * objective.ridge * cp.sum_squares(x)
@@ -385,30 +389,30 @@ def test_more_variables_than_rank_and_no_ridge():
 
 def test_alike_variables_share_alike():
     root = np.array([[1.0, 1.0, 2.0]])
-    x = minimise_over_simplex(LowRankQuadratic(root, np.zeros(3), 1e-6), NONE)
+    x = minimise_over_simplex(Model(root, np.zeros(3), 1e-6), NONE)
     assert x[0] == pytest.approx(x[1], rel=1e-6)
     assert x[2] == 0.0
 
 
 def test_flat_objective_goes_to_the_least_vertex():
     linear = np.array([3.0, -1.0, 2.0])
-    x = minimise_over_simplex(LowRankQuadratic(np.empty((0, 3)), linear), NONE)
+    x = minimise_over_simplex(Model(np.empty((0, 3)), linear), NONE)
     assert x.tolist() == [0.0, 1.0, 0.0]
 
 
 def test_a_model_touches_its_function():
     rng = np.random.default_rng(0)
     point, gradient, root = rng.random(7), rng.normal(size=7), rng.normal(size=(4, 7))
-    model = LowRankQuadratic.around(point, gradient, root, 0.3)
+    model = Model.around(point, gradient, root, 0.3)
     np.testing.assert_allclose(model.gradient(point), gradient, atol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [0.1, 100.0])
 def test_thousands_of_variables_enter_and_leave_in_few_systems(ridge, monkeypatch):
     objective = low_rank(20, 2000, 0, coarse=False, ridge=ridge)
-    systems, solve = [], simplex_qp._newton_step
+    systems, solve = [], weight_newton._newton_step
     monkeypatch.setattr(
-        simplex_qp, "_newton_step", lambda *a, **k: systems.append(1) or solve(*a, **k)
+        weight_newton, "_newton_step", lambda *a, **k: systems.append(1) or solve(*a, **k)
     )
     for guess in (NONE, np.arange(2000)):
         systems.clear()

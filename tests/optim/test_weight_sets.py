@@ -10,8 +10,8 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import xlogy
 
+from mkldist.methods.block_norm_losses import entropic_prox
 from mkldist.methods.primalmkl import suboptimality
-from mkldist.optim.entropic_prox import entropic_prox, two_sided_entropic_prox
 from mkldist.optim.weight_sets import WeightSet, lp_norm, project_onto_lp_ball, project_onto_simplex
 
 
@@ -107,16 +107,16 @@ def test_two_sided_points_minimise_and_move_as_said(gamma, width):
     centres = np.array([-3.0, -1.0, -0.2, 0.0, 0.1, 0.7, 1.5])
     total = 0.0
     for p in centres:
-        found = two_sided_entropic_prox(np.array([p]), gamma, width)
+        found = entropic_prox(np.array([p]), gamma, width=width)
         search = minimize(value, (0.5, 0.5), args=(p,), bounds=[(1e-14, 1 - 1e-14)] * 2, tol=1e-15)
         quadratic = 0.5 * gamma * (found.points[0] - p) ** 2
         assert found.value + quadratic == pytest.approx(search.fun, rel=1e-7, abs=1e-7)
         assert found.points[0] == pytest.approx(search.x[0] - search.x[1], abs=1e-4)
         total += found.value
-    found = two_sided_entropic_prox(centres, gamma, width)
+    found = entropic_prox(centres, gamma, width=width)
     assert found.value == pytest.approx(total)
-    up = two_sided_entropic_prox(centres + 1e-6, gamma, width).points
-    down = two_sided_entropic_prox(centres - 1e-6, gamma, width).points
+    up = entropic_prox(centres + 1e-6, gamma, width=width).points
+    down = entropic_prox(centres - 1e-6, gamma, width=width).points
     np.testing.assert_allclose(found.slopes, (up - down) / 2e-6, rtol=1e-4, atol=1e-8)
 
 
@@ -124,13 +124,13 @@ def test_digits_survive_where_the_linear_term_is_steep():
     # a - b is known: gamma (p - t) = width + logit(t) up to what b adds, exp(-2 width).
     gamma, width, t = 1e11, 3e5, np.array([1e-3, 0.2, 0.7])
     centres = t + (width + np.log(t / (1 - t))) / gamma
-    found = two_sided_entropic_prox(centres, gamma, width)
+    found = entropic_prox(centres, gamma, width=width)
     np.testing.assert_allclose(found.points, t, rtol=1e-12)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1e5])
 def test_gaps_are_distances_of_the_centres(gamma):
-    one, two = entropic_prox(CENTRES, gamma), two_sided_entropic_prox(CENTRES, gamma, 0.4)
+    one, two = entropic_prox(CENTRES, gamma), entropic_prox(CENTRES, gamma, width=0.4)
     for found in (one, two):
         np.testing.assert_allclose(found.gaps, CENTRES - found.points, rtol=1e-9, atol=1e-13)
 
@@ -138,6 +138,6 @@ def test_gaps_are_distances_of_the_centres(gamma):
 def test_gaps_keep_their_digits_where_points_are_as_near_as_floats_tell():
     centres, gamma, width = np.array([1e-9, 7e-4, 0.3, 0.5, 0.999]), 1e28, 60.0
     logits = np.log(centres) - np.log1p(-centres)
-    one, two = entropic_prox(centres, gamma), two_sided_entropic_prox(-centres, gamma, width)
+    one, two = entropic_prox(centres, gamma), entropic_prox(-centres, gamma, width=width)
     np.testing.assert_allclose(gamma * one.gaps, logits, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(gamma * two.gaps, -(logits + width), rtol=1e-12)

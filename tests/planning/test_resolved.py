@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array, random_array
 
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.core.identity import array_id
+from mkldist.core.checksums import array_id
 from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.preprocessing import feature_scale
 from mkldist.errors import InputError, SpecError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from mkldist.core.identity import content_id
+from mkldist.core.checksums import content_id
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
 from mkldist.results.layout import TreeFacts
 from mkldist.results.record import RunRecord

@@ -17,7 +17,6 @@ import psutil
 import pytest
 import scipy
 
-from mkldist.core.counters import Counters
 from mkldist.results.record import (
     environment,
     processor_name,
@@ -25,7 +24,7 @@ from mkldist.results.record import (
     solution_fields,
     source_commit,
 )
-from mkldist.solvers.base import Solution
+from mkldist.solvers.base import Counters, Solution
 from mkldist.solvers.progress import StopReason
 
 

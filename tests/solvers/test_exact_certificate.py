@@ -21,13 +21,13 @@ from mkldist.bank.sources import ArraySource
 from mkldist.errors import ConvergenceWarning
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Problem, Solution
-from mkldist.solvers.exact_certificate import (
+from mkldist.solvers.lockstep import Job, solve_alone
+from mkldist.solvers.on_factors import (
     certified_exactly,
     estimated_value,
     with_expansions,
     with_kernels,
 )
-from mkldist.solvers.lockstep import Job, solve_alone
 from tests.benchmarks.problems import LEVEL_NAMES
 from tests.methods.test_drawn_problems import conic_optimum, instance
 

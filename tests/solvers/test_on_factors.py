@@ -22,8 +22,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
 from mkldist.solvers import on_factors
 from mkldist.solvers.base import Problem
-from mkldist.solvers.exact_certificate import ExactForms
-from mkldist.solvers.on_factors import solve_on_factors
+from mkldist.solvers.on_factors import ExactForms, solve_on_factors
 from mkldist.solvers.progress import DualBound, StopReason
 from tests.kernels.made_up import gaussians
 from tests.methods.instances import Instance

@@ -14,10 +14,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 from sklearn.svm import SVC
 
-from mkldist.core.counters import Counters
 from mkldist.methods.registry import METHODS
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.solvers.base import Problem
+from mkldist.solvers.base import Counters, Problem
 from mkldist.solvers.progress import StopReason, Trace
 from mkldist.solvers.queries import best_multiple, gram_matrices, largest_forms
 from mkldist.solvers.solver_params import SolverParams
