@@ -117,7 +117,7 @@ def _trained(
     problem: Problem, params: HingeParams, d: Floats, K: Gram, alignment: float, *, complete: bool
 ) -> Solution:
     """Return the solution of the machine on the combination K at weights d (M,)."""
-    counters = Counters(outer_iterations=1)
+    counters = Counters()
     svm = train(K, problem.y, problem.bound(params.C), params.tol, counters)
     extra = {"alignment": alignment}
     return fixed_weights_solution(problem, params, d, svm, counters, extra, complete=complete)

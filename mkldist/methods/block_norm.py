@@ -64,8 +64,14 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
-from mkldist.solvers.base import Counters, Problem, Requesting, Solution, Steps, reason_to_stop
-from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
+from mkldist.solvers.base import (
+    Problem,
+    Requesting,
+    Search,
+    Solution,
+    Steps,
+)
+from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.working_set import Candidates, distance_to_optimum, most_newcomers
@@ -237,19 +243,27 @@ def largest_norms(traces: Floats, squared: Floats, rho: Floats) -> Floats:
     return roots(squared + form_rounding(squared, energy, len(rho)))
 
 
-class BlockNormBounds(Bounds[Predictor]):
+class BlockNormBounds(Search[Predictor]):
     """Least primal value met, greatest dual value met, and the points that attain them.
 
     `best` is at first a bias alone, and `lower` 0, for losses and regularisers are not negative.
     `traces` (M,) are those of the kernels, or upper bounds of them.
     """
 
-    def __init__(self, loss: Loss, regularizer: Regularizer, traces: Floats) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        params: SolverParams,
+        loss: Loss,
+        regularizer: Regularizer,
+        traces: Floats,
+    ) -> None:
         self._loss, self._regularizer, self._traces = loss, regularizer, traces
         zero = np.zeros(len(loss.y))
         bias = loss.best_bias(zero)
         constant = Predictor(np.zeros(len(traces)), zero, bias)
-        super().__init__(constant, lower=0.0, upper=loss.value(zero + bias), dual_point=zero)
+        upper = loss.value(zero + bias)
+        super().__init__(problem, params, constant, 0.0, upper=upper, dual_point=zero)
         self.at = constant  # predictor of the last iterate, whose values are `own`
 
     def largest_norms(self, squared: Floats, rho: Floats, kernels: Ints | slice) -> Floats:
@@ -288,24 +302,17 @@ class BlockNormBounds(Bounds[Predictor]):
 
     def solution(
         self,
-        stop: StopReason,
-        counters: Counters,
-        trace: Trace,
+        stop: StopReason | None,
         screening: dict[str, float] | None = None,
         state: object = None,
     ) -> Solution:
         """Return the best predictor with its certificate; by default no kernel is screened."""
         best = self.best
-        return Solution(
+        return self.finish(
+            stop,
             kernel_weights=best.kernel_weights,
             coefficients=best.total_weight * best.coefficients,
             bias=best.bias + self._loss.offset,
-            dual_variables=self.dual_point,
-            objective=self.upper,
-            dual_objective=self.lower,
-            stop_reason=stop,
-            counters=counters,
-            trace=trace.arrays(),
             extra={NORM_SUM: best.norm_sum} | (screening or NOTHING_SCREENED),
             state=state,
         )
@@ -432,9 +439,9 @@ def solve_on_working_set(
     """
     loss = params.make_loss(problem.y, problem.weights)
     psi = params.make_regularizer()
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
-    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
+    bounds = BlockNormBounds(problem, params, loss, psi, traces[:, 0])
+    counters, newton = bounds.counters, DualNewton(bounds.counters)
     bank = _Bank(problem.n_kernels, params.tol, loss, psi, bounds)
     start = problem.start if isinstance(problem.start, BlockNormState) else None
     first = bank.first_kernels() if start is None else bank.resume(start, params.lam)
@@ -459,10 +466,9 @@ def solve_on_working_set(
             if bounds.gap > params.tol and len(newcomers := bank.violators(iterate, norms)):
                 pace.begin_anew()
                 iterate = yield from enlarged(bank.without_idle(iterate, norms), newcomers)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.at.kernel_weights, bounds.own)
+        bounds.record(bounds.at.kernel_weights)
         pace.judge(bounds.upper, max(bounds.lower, restricted_lower), counters.newton_steps)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
+        stop = bounds.reason_to_stop(stalled=pace.stalled)
         if stop is not None:
             break
         gamma = pace.grown(gamma, growth, iterate.size)
@@ -472,7 +478,7 @@ def solve_on_working_set(
         stop = StopReason.CONVERGED
     state = BlockNormState(params.lam, scale, iterate, bank.candidates)
     screening = bank.candidates.report
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, screening, state)
+    return bounds.solution(stop, screening, state)
 
 
 class _Bank:

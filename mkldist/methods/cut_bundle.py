@@ -31,11 +31,11 @@ from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.cutting_planes import CuttingPlanes, nearest_below, solve_game
 from mkldist.optim.factored_matrix import Gram
-from mkldist.solvers.base import Counters, Problem, Requesting, Solution, reason_at_end
-from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
+from mkldist.solvers.base import Counters, Problem, Requesting, Search, Solution, reason_at_end
+from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import HingeParams, SolverParams
-from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution, svm_solution
+from mkldist.solvers.svm import Bound, DualRounding, InnerSvm, SvmSolution
 from mkldist.solvers.working_set import WorkingSet, solved
 
 
@@ -69,18 +69,14 @@ def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
     return np.tensordot(shares[parts], of_parts, axes=1)
 
 
-class WrapperBounds(Bounds[WeightedMachine]):
-    """Best upper and lower bound so far, with the kernel weights and the machine of the upper one.
-
-    Every iteration recorded counts as an outer iteration.
-    """
+class WrapperBounds(Search[WeightedMachine]):
+    """Best bounds of a method on machines, the upper one with its kernel weights and machine."""
 
     def __init__(self, problem: Problem, params: SolverParams, counters: Counters) -> None:
-        super().__init__(WeightedMachine(np.empty(0), SvmSolution.none()))
-        self._counters = counters
+        nothing = WeightedMachine(np.empty(0), SvmSolution.none())
+        super().__init__(problem, params, nothing, counters=counters)
         # dual points that give the lower bound, where iterations named theirs
         self.binding = Binding(())
-        self._trace = Trace(params.trace, problem.clock, problem.spread)
 
     def update(
         self,
@@ -106,39 +102,26 @@ class WrapperBounds(Bounds[WeightedMachine]):
         self.own = Own(objective, lower)
         self.record(weights)
 
-    def record(self, weights: Floats) -> None:
-        """Count an outer iteration at weights (M,), and add it to the trace."""
-        self._counters.outer_iterations += 1
-        self._trace.record(self.upper, self.lower, weights, self.own)
-
     def solution(
-        self, stop: StopReason, extra: dict[str, float] | None = None, state: object = None
-    ) -> Solution:
-        """Return the solution at the least objective, certified by the bounds."""
-        return self.solution_at(self.best, self.upper, stop, extra, state)
-
-    def solution_at(
         self,
-        point: WeightedMachine,
-        objective: float,
-        stop: StopReason,
+        stop: StopReason | None,
         extra: dict[str, float] | None = None,
         state: object = None,
+        at: WeightedMachine | None = None,
     ) -> Solution:
-        """Return the solution at a point with its objective, certified by the lower bound."""
-        return svm_solution(
-            point.weights,
-            point.svm,
-            objective,
-            self.lower,
+        """Return the solution at the least objective, or at a point, certified by the bounds."""
+        point = self.best if at is None else at
+        return self.finish(
             stop,
-            self._counters,
-            self._trace,
-            extra,
-            self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
+            kernel_weights=point.weights,
+            coefficients=point.svm.coefficients,
+            bias=point.svm.bias,
+            objective=self.upper if at is None else at.svm.objective,
+            extra=extra or {},
+            state=self.binding._replace(weights=point.weights, alpha=point.svm.alpha)
             if state is None
             else state,
-            self.dual_point,
+            training_values=point.svm.values,
         )
 
 
@@ -526,7 +509,7 @@ def bundle_solution(
     stop = reason_at_end(params, relative_gap(best.svm.objective, bounds.lower), stop)
     binding = [_point(bundle, j) for j in np.flatnonzero(bundle.model.shares).tolist()]
     state = BundleState(best.weights, bundle.kernels.kernels, binding, best.svm.alpha)
-    return bounds.solution_at(best, best.svm.objective, stop, state=state)
+    return bounds.solution(stop, state=state, at=best)
 
 
 def _point(bundle: Bundle, j: int) -> DualPoint:

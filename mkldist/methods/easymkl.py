@@ -45,11 +45,19 @@ from pydantic import Field
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.memory import MATRICES_PER_SOLVER
-from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
+from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.optim.factored_matrix import Gram, diagonal_of, scaled
-from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
+from mkldist.solvers.base import (
+    Counters,
+    Method,
+    Problem,
+    Requesting,
+    Solution,
+    Steps,
+    direct_solution,
+)
 from mkldist.solvers.l2_svm import solve_l2_svm
-from mkldist.solvers.progress import DualBound, StopReason, Trace
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import SolverParams
 
@@ -80,7 +88,7 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
     ``dual_variables`` are gamma.
     """
     y, M = problem.y, problem.n_kernels
-    counters = Counters(outer_iterations=1)
+    counters = Counters()
     K = yield Combine(np.ones(M), thin=True)  # problem 1
     gamma = _nearest(K, y, params.lam, 0.0, counters).signed
     shares = np.maximum((yield Quadratic(gamma)), 0.0)  # problem 2
@@ -88,18 +96,10 @@ def solve(problem: Problem, params: EasyMklParams) -> Steps:
     eta = shares / total if total > 0.0 else np.full(M, 1.0 / M)
     K = yield Combine(eta, thin=True)  # problem 3
     hulls = _nearest(K, y, params.lam, params.tol, counters)
-    met = relative_gap(hulls.upper, hulls.lower) <= params.tol
-    return Solution(
-        kernel_weights=eta,
-        coefficients=hulls.signed,
-        bias=hulls.bias,
-        dual_variables=hulls.signed * y,
-        objective=hulls.upper,
-        dual_objective=hulls.lower,
-        stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
-        counters=counters,
-        trace=Trace.of_one(params.trace, problem.clock, hulls.upper, hulls.lower, eta),
-    )
+    return direct_solution(
+        problem, params, hulls.upper, hulls.lower, kernel_weights=eta, coefficients=hulls.signed,
+        bias=hulls.bias, dual_variables=hulls.signed * y, counters=counters,
+    )  # fmt: skip
 
 
 def _nearest(K: Gram, y: Floats, lam: float, tol: float, counters: Counters) -> _Hulls:

@@ -52,8 +52,7 @@ from mkldist.methods.lapmkl import memory_of_deformed_kernels, solve_deformed
 from mkldist.methods.rls import closed_form
 from mkldist.optim.accuracy import form_rounding
 from mkldist.optim.descent import root_of_slope
-from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
-from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.base import Counters, Method, Problem, Search, Steps
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.squared_losses import SquaredLoss, squared
 
@@ -96,14 +95,14 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
     Of a mixture ``G = sum_m d_m G_m``, ``c = (G + W^-1)^-1 (y - b 1)`` are the residuals, and a
     kernel lowers F only if its ``c'G_m c`` exceeds ``c'G c``.  Without a bias b is 0.
     """
-    M, counters, loss = problem.n_kernels, Counters(), squared(problem.y, problem.weights)
+    M, loss = problem.n_kernels, squared(problem.y, problem.weights)
     y = problem.y
-    trace = Trace(params.trace, problem.clock)
     # Begin with a mixture, here that of equal weights.
     d = np.full(M, 1.0 / M)
     G = yield Combine(d)
+    counters = Counters()
     c = _machine(G, loss, counters, bias=bias)
-    bounds = Bounds((d, c, 0.0))
+    bounds = Search(problem, params, (d, c, 0.0), counters=counters)
     for _ in range(params.max_iter):
         # F at c, and the dual y'c - 1/2 c'W^-1 c - 1/2 max_m c'G_m c at the best multiple of c.
         q = yield Quadratic(c)
@@ -114,12 +113,11 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         squares = loss.squares(c) + float((q + unsure).max())
         dual = 0.5 * float(y @ c) ** 2 / squares if squares > 0.0 else 0.0
         bounds.take((d, c, b), F, dual, c)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d, bounds.own)
+        bounds.record(d)
         # Stop if no kernel has a larger form than the mixture: then the bounds meet.
         m = int(q.argmax())
         slope = -0.5 * float(q[m] - d @ q)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=not slope < 0.0)
+        stop = bounds.reason_to_stop(stalled=not slope < 0.0)
         if stop is not None:
             break
         # Kernel m of the largest form joins: G <- (1 - p) G + p G_m with the best p in (0, 1].
@@ -129,17 +127,7 @@ def _one_at_a_time(problem: Problem, params: SolverParams, *, bias: bool = True)
         d[m] += p
         c = _machine(G, loss, counters, bias=bias)
     d, c, b = bounds.best
-    return Solution(
-        kernel_weights=d,
-        coefficients=c,
-        bias=b,
-        dual_variables=bounds.dual_point,
-        objective=bounds.upper,
-        dual_objective=bounds.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(),
-    )
+    return bounds.finish(stop, kernel_weights=d, coefficients=c, bias=b)
 
 
 def _machine(G: Floats, loss: SquaredLoss, counters: Counters, *, bias: bool) -> Floats:

@@ -58,8 +58,8 @@ from mkldist.methods.weight_newton import (
     hessian_root,
 )
 from mkldist.optim.cutting_planes import CuttingPlanes
-from mkldist.solvers.base import Counters, Method, Problem, Steps, reason_to_stop
-from mkldist.solvers.progress import DualBound, StopReason
+from mkldist.solvers.base import Counters, Method, Problem, Steps
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm
 
@@ -102,7 +102,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         gradient = sigma - 0.5 * q
         scaled = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
         bounds.update(at.d, at.svm, F, scaled.value, scaled)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
+        stop = bounds.reason_to_stop(stalled=newton.stuck)
         if stop is not None:
             break
         recent.append(F)
@@ -123,7 +123,7 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
             at, last = newton.search(segment, bounds.upper), None
         del segment  # its matrices would stay in memory while the bank answers
         size = float(at.d.max()) or size
-    return bounds.solution(stop or StopReason.MAX_ITER)
+    return bounds.solution(stop)
 
 
 def _rounding(at: Iterate) -> float:

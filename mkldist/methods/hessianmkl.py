@@ -50,8 +50,8 @@ from mkldist.methods.weight_newton import (
     Segment,
     hessian_root,
 )
-from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
-from mkldist.solvers.progress import DualBound, StopReason
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
@@ -94,7 +94,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         found = cuts.add(at.svm, q)
         of_cuts = DualBound(found.value, found.mixture.alpha)
         bounds.update(at.d, at.svm, at.svm.objective, dual, of_cuts, found.points)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=newton.stuck)
+        stop = bounds.reason_to_stop(stalled=newton.stuck)
         if stop is not None:
             break
         widths.append(bounds.width)
@@ -113,7 +113,7 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end, thin=True)))
             at, by_newton = newton.search(segment, abs(at.svm.objective)), True
             del segment  # its matrices would stay in memory while the bank answers
-    return bounds.solution(stop or StopReason.MAX_ITER)
+    return bounds.solution(stop)
 
 
 METHOD = Method(

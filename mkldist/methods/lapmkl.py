@@ -110,12 +110,13 @@ from mkldist.solvers.base import (
     Method,
     Problem,
     Requesting,
+    Search,
     Solution,
     Steps,
     reason_to_stop,
 )
 from mkldist.solvers.primal_newton import ETA, PrimalMachine, PrimalPoint, SupportSystem
-from mkldist.solvers.progress import STATIONARITY, Bounds, Own, StopReason, Trace
+from mkldist.solvers.progress import STATIONARITY, Own, StopReason
 from mkldist.solvers.queries import AT_A_TIME, gram_matrices
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.squared_losses import SquaredLoss, squared_hinge
@@ -188,13 +189,13 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
     weights = None if problem.weights is None else problem.weights[labelled]
     loss, counters = squared_hinge(problem.y[labelled], weights), Counters()
     machine = SharedMachine(norms, loss, (INNER_SHARE * params.tol) ** 2, counters)
-    trace = Trace(params.trace, problem.clock)
     stationarity, patience = np.inf, PATIENCE
     d = SIMPLEX.uniform(problem.n_kernels)
     steps = _steps(machine, params)
     K, R = yield from machine.start(d, n)  # line 4: Combine
     at: SharedPoint = steps.first(d, K, R)  # lines 5 to 10
-    bounds = Bounds(at, lower=0.0, dual_point=np.zeros(len(labelled)))
+    nothing = np.zeros(len(labelled))
+    bounds = Search(problem, params, at, 0.0, dual_point=nothing, counters=counters)
     for iteration in range(1, params.max_iter + 1):
         r = loss.feasible(at.r)
         forms = yield from kernel_forms(at, r, norms)  # line 11: Matvec
@@ -210,8 +211,7 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         patience = PATIENCE if better else patience - 1
         bounds.improve_upper(at, value)
         bounds.own = Own(value)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, at.d, bounds.own)
+        bounds.record(at.d)
         stalled = steps.is_flat or patience == 0
         stop = reason_to_stop(problem, params, stationarity, stalled=stalled)
         if stop is not None or iteration == params.max_iter:
@@ -220,16 +220,14 @@ def alternate(problem: Problem, params: LapMKLParams) -> Steps:
         K, R = yield from machine.matrices(d, n)  # line 4
         at = steps.following(at, forms.columns, d, K, R)  # lines 5 to 10
     z_gradient = np.append(at.gradient, at.r.sum())
-    return Solution(
+    return bounds.finish(
+        stop,
+        certified=False,
         kernel_weights=at.d,
         coefficients=at.alpha,
         bias=at.b,
         dual_variables=norms.spread(bounds.dual_point, n) * problem.y,
         objective=value,
-        dual_objective=bounds.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(certified=False),
         extra={
             "z_gradient": float(np.linalg.norm(z_gradient)),
             "frank_wolfe_gap": fw_gap,

@@ -39,9 +39,9 @@ from pydantic import Field
 from mkldist.bank.requests import Combine
 from mkldist.core.arrays import Floats
 from mkldist.methods.deformed import Deformation, ManifoldParams, decision_rounding, memory_on_graph
-from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Search, Steps
 from mkldist.solvers.primal_newton import PrimalMachine
-from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.queries import check_kernel_number
 from mkldist.solvers.solver_params import Effects
 from mkldist.solvers.squared_losses import SquaredLoss, squared_hinge
@@ -84,21 +84,14 @@ def solve(problem: Problem, params: LapSVMParams) -> Steps:
     y = problem.y[labelled]
     loss = squared_hinge(y, None if problem.weights is None else problem.weights[labelled])
     F = LapObjective(K, norms, loss, np.sqrt(K.diagonal()))
-    trace, counters = Trace(params.trace, problem.clock), Counters()
-    bounds = Bounds(F.constant(), lower=0.0, dual_point=np.zeros(len(y)))
-    run = Run(params, weights, problem, bounds, trace, counters)
+    run = Run(problem, params, weights, F.constant())
     stop = newton(F, run) if params.inner == "newton" else conjugate_gradients(F, run)
-    best = run.bounds.best
-    return Solution(
+    return run.finish(
+        stop,
         kernel_weights=weights,
-        coefficients=best.alpha,
-        bias=best.b,
-        dual_variables=norms.spread(bounds.dual_point * y, len(K)),
-        objective=run.bounds.upper,
-        dual_objective=run.bounds.lower,
-        stop_reason=stop,
-        counters=counters,
-        trace=trace.arrays(),
+        coefficients=run.best.alpha,
+        bias=run.best.b,
+        dual_variables=norms.spread(run.dual_point * y, len(K)),
         extra={"early_stopped": float(run.settled)},
     )
 
@@ -166,26 +159,22 @@ class LapObjective:
         return norm / (2.0 * self.norms.gamma_a) + z.rounding
 
 
-@dataclass
-class Run:
-    """Bounds, counters and trace of a run."""
+class Run(Search[LapPoint]):
+    """The course of a run; its point is the best constant at first."""
 
-    params: LapSVMParams  # stopping rule
-    weights: Floats  # (M,) kernel weights, for the trace
-    problem: Problem  # the problem, with the solver's clock
-    bounds: Bounds[LapPoint]  # best bounds; their point is the best constant at first
-    trace: Trace  # record of the iterations
-    counters: Counters  # work done
-    settled: bool = False  # True if the stability check ended the run
+    def __init__(
+        self, problem: Problem, params: LapSVMParams, weights: Floats, constant: LapPoint
+    ) -> None:
+        super().__init__(problem, params, constant, 0.0, dual_point=np.zeros(len(constant.r)))
+        self.params, self._weights = params, weights
+        self.settled = False  # True if the stability check ended the run
 
-    def take(self, z: LapPoint, lower: float, r: Floats) -> StopReason | None:
+    def advance(self, z: LapPoint, lower: float, r: Floats) -> StopReason | None:
         """Take up a point and a residual's lower bound; return the reason to stop, if any."""
-        bounds, counters, params = self.bounds, self.counters, self.params
-        bounds.take(z, z.value + z.rounding, lower, r)
-        counters.outer_iterations += 1
-        self.trace.record(bounds.upper, bounds.lower, self.weights, bounds.own)
-        stop = reason_to_stop(self.problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
-        if stop is None and counters.outer_iterations >= params.max_iter:
+        self.take(z, z.value + z.rounding, lower, r)
+        self.record(self._weights)
+        stop = self.reason_to_stop(stalled=self.idle >= PATIENCE)
+        if stop is None and self.counters.outer_iterations >= self.params.max_iter:
             return StopReason.MAX_ITER
         return stop
 
@@ -200,11 +189,11 @@ def newton(F: LapObjective, run: Run) -> StopReason:
     run.counters.count_work(inner)
     alpha = kernel.coefficients(block.alpha)
     f = F.K @ alpha
-    z, constant = F.point(alpha, f, F.norms.smoothed(f)), run.bounds.best
+    z, constant = F.point(alpha, f, F.norms.smoothed(f)), run.best
     if z.value > constant.value:  # rounding left nothing better
         z = constant
     r = F.loss.feasible(block.r)
-    stop = run.take(z, F.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r), r)
+    stop = run.advance(z, F.loss.dual_value(r, block.b) - 0.5 * kernel.norm(r), r)
     return StopReason.CONVERGED if stop is StopReason.CONVERGED else StopReason.STALLED
 
 
@@ -213,7 +202,7 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
 
     The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
     """
-    n, z = len(F.K), run.bounds.best
+    n, z = len(F.K), run.best
     run.counters.svm_solves += 1
     # The first direction is minus the preconditioned gradient; the best constant has no slope in b.
     p, Kp, p_b, s_b = -z.s, -z.Ks, 0.0, 0.0
@@ -222,7 +211,7 @@ def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
     while True:
         # Stop by the bounds at the best bias, or once the predicted classes have settled.
         best = F.point(z.alpha, z.f, z.h)
-        stop = run.take(best, best.value - F.gap_bound(best), F.loss.feasible(best.r))
+        stop = run.advance(best, best.value - F.gap_bound(best), F.loss.feasible(best.r))
         if stop is None and run.params.early_stop and run.counters.outer_iterations % check == 0:
             last_signs, signs = signs, np.sign(best.f + best.b)
             run.settled = float((signs != last_signs).mean()) <= SETTLED

@@ -41,10 +41,9 @@ from mkldist.solvers.base import (
     Requesting,
     Solution,
     Steps,
-    reason_to_stop,
 )
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.progress import DualBound, StopReason
+from mkldist.solvers.progress import DualBound
 from mkldist.solvers.queries import best_multiple
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes
@@ -81,7 +80,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
         q = np.maximum(sum_over_classes((yield Quadratic(svm.signed))), 0.0)
 
         bounds.update(d, svm, svm.objective, svm.dual_value(dual_norm(q, p)))
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        stop = bounds.reason_to_stop(stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
 
@@ -92,7 +91,7 @@ def solve(problem: Problem, params: LpMklParams) -> Steps:
             weights.update(updated(weights.log, q, p), q)
         else:
             weights.replace(updated(weights.log, q, p))
-    return bounds.solution(stop or StopReason.MAX_ITER)
+    return bounds.solution(stop)
 
 
 def normalised(log_d: Floats, p: float) -> Floats:

@@ -50,9 +50,7 @@ from mkldist.methods.deformed import (
     decision_rounding,
     memory_on_graph,
 )
-from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps
-from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.base import Counters, Method, Problem, Steps, direct_solution
 from mkldist.solvers.svm import InnerSvm, best_bias
 
 
@@ -214,24 +212,16 @@ def solve(problem: Problem, params: LSVMParams) -> Steps:
     """Solve the machine, or one machine a class."""
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights)
-    counters = Counters(outer_iterations=1)
+    counters = Counters()
     machines = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     found = machines(K)
     ambient = params.gamma_a * float((found.a * (K @ found.a)).sum())
     lower = max(found.gain - found.roughness - ambient, 0.0)
-    met = relative_gap(found.value, lower) <= params.tol
     coefficients, bias, beta = found.by_class(single=problem.y.ndim == 1)
-    return Solution(
-        kernel_weights=weights,
-        coefficients=coefficients,
-        bias=bias,
-        dual_variables=beta,
-        objective=found.value,
-        dual_objective=lower,
-        stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
-        counters=counters,
-        trace=Trace.of_one(params.trace, problem.clock, found.value, lower, weights),
-    )
+    return direct_solution(
+        problem, params, found.value, lower, kernel_weights=weights, coefficients=coefficients,
+        bias=bias, dual_variables=beta, counters=counters,
+    )  # fmt: skip
 
 
 METHOD = Method(

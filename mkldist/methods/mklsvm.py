@@ -57,9 +57,9 @@ from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.methods.deformed import LARGEST, LEAST, memory_on_graph
 from mkldist.methods.lsvm import LSVMParams, Machines, ManifoldSvm
-from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Search, Steps
 from mkldist.solvers.log_weights import ASCENT, LogWeights
-from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.progress import Bounds
 
 TINY = float(np.finfo(np.float64).tiny)
 RESOLUTION = 1e-15  # of a factor, relative to the interval in which it is sought
@@ -90,7 +90,7 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of matrices P
     factorised, whatever the number of classes.
     """
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
+    counters = Counters()
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     # Step 1: weights and a lower bound from dual variables that need no machine.
     guess = svm.first_guess()
@@ -98,7 +98,11 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     ray = _best_on_ray(guess, t, params.gamma_sigma)
     d = ray.s**2 * t
     weights = LogWeights(_log(np.maximum(d, FLOOR * d.mean())), _within_reach)
-    bounds = Bounds(_Point(guess, d), max(ray.value, 0.0), dual_point=ray.s * guess.dual_variables)
+    dual_point = ray.s * guess.dual_variables
+    bounds = Search(
+        problem, params, _Point(guess, d), max(ray.value, 0.0), dual_point=dual_point,
+        counters=counters,
+    )  # fmt: skip
     for _ in range(params.max_iter):
         d = weights.d
         K = yield Combine(d)  # step 2
@@ -107,24 +111,19 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
         J = machines.value + params.gamma_sigma * float(d @ d)
         ray = _best_on_ray(machines, t, params.gamma_sigma)
         bounds.take(_Point(machines, d), J, ray.value, ray.s * machines.dual_variables)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d, bounds.own)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        bounds.record(d)
+        stop = bounds.reason_to_stop(stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
         _weight_step(weights, t, J, bounds)  # step 5, in place of (14)
     best, best_d = bounds.best
     coefficients, bias, _ = best.by_class(single=problem.y.ndim == 1)
-    return Solution(
+    return bounds.finish(
+        stop,
         kernel_weights=best_d,
         coefficients=coefficients,
         bias=bias,
         dual_variables=bounds.dual_point.reshape(problem.y.shape),
-        objective=bounds.upper,
-        dual_objective=bounds.lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=counters,
-        trace=trace.arrays(),
         extra={"factorisations": float(svm.factorisations)},
     )
 

@@ -73,6 +73,7 @@ from mkldist.solvers.base import (
     Problem,
     Renewal,
     Requesting,
+    Search,
     Solution,
     Steps,
     reason_to_stop,
@@ -85,7 +86,7 @@ from mkldist.solvers.primal_newton import (
     ThinSupportSystem,
     support_system,
 )
-from mkldist.solvers.progress import Bounds, DualBound, Own, StopReason, Trace
+from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.squared_losses import (
@@ -196,23 +197,22 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
     weights, counters = WeightSet(params.norm), Counters()
     machine = machine_of(params, problem, counters)
     loss, lam = machine.loss, params.lam
-    trace = Trace(params.trace, problem.clock)
     if isinstance(problem.start, PlainStart):
         d, alpha = problem.start.d, problem.start.alpha
     else:
         d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
     K = yield Combine(d, thin=True)  # line 4
     now = Iterate(d, K, machine(K, alpha))  # lines 5 to 10, until the machine's own gap is small
-    bounds = Bounds(Best(now.d, now.z), progress=PROGRESS)
+    best = Best(now.d, now.z)
+    bounds = Search(problem, params, best, progress=PROGRESS, counters=counters)
     for iteration in range(1, params.max_iter + 1):
         # A pass: q_m at a = r / lam, which is alpha at the minimum over z, for the certificate.
         r = loss.feasible(now.z.r)
         forms = yield from quadratic_forms(now.d, r / lam)  # Quadratic or Matvec
         value = dual_value(machine, weights, r, now.z.b, forms.q, energy(now.K, r / lam))
         bounds.take(Best(now.d, now.z), primal_value(machine, now.K, now.z), value, r)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, now.d, bounds.own)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        bounds.record(now.d)
+        stop = bounds.reason_to_stop(stalled=bounds.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
         columns = yield from weight_columns(now.K, now.d, forms, weights)  # line 11
@@ -221,7 +221,7 @@ def alternate(problem: Problem, params: PrimalMKLParams) -> Steps:
         K = yield Combine(d, thin=True)  # line 4
         now = z_step(machine, now, d, K, params.coupled)  # lines 5 to 10
     state = PlainStart(bounds.best.d, bounds.best.z.alpha)
-    return best_solution(problem, params, machine, bounds, stop, trace, state=state)
+    return best_solution(problem, params, bounds, stop, state=state)
 
 
 def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Steps:
@@ -229,11 +229,10 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
     weights, counters = WeightSet(params.norm), Counters()
     machine = machine_of(params, problem, counters)
     loss, lam = machine.loss, params.lam
-    trace = Trace(params.trace, problem.clock)
     d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
     K = yield Combine(d, thin=True)  # line 4
     z = machine.point(K, alpha, K @ alpha)
-    bounds = Bounds(Best(d, z), progress=PROGRESS)
+    bounds = Search(problem, params, Best(d, z), progress=PROGRESS, counters=counters)
     for iteration in range(1, params.max_iter + 1):
         flat = float(np.linalg.norm(z.Ks)) < params.chi_2  # line 6
         z = z if flat else machine.step(K, z)  # lines 5, 9 and 10
@@ -241,10 +240,9 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         q = yield Quadratic(r / lam)
         value = dual_value(machine, weights, r, z.b, q, energy(K, r / lam))
         bounds.take(Best(d, z), primal_value(machine, K, z), value, r)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d, bounds.own)
+        bounds.record(d)
         stalled = flat or bounds.idle >= PATIENCE
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=stalled)
+        stop = bounds.reason_to_stop(stalled=stalled)
         if stop is not None or iteration == params.max_iter:
             break
         rows = yield Matvec(np.arange(len(d)), z.alpha)  # line 11: the kernel cache
@@ -255,7 +253,7 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
         del rows, K  # each as large as Gram matrices, which the next request needs room for
         K = yield Combine(d, thin=True)  # line 4
         z = machine.point(K, z.alpha, K @ z.alpha)
-    return best_solution(problem, params, machine, bounds, stop, trace)
+    return best_solution(problem, params, bounds, stop)
 
 
 def squared_loss(params: PrimalMKLParams, y: Floats, weights: Floats | None = None) -> SquaredLoss:
@@ -358,9 +356,9 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
     loss = machine.loss
     kernels = WorkingSet(problem.n_kernels, everything=False)
     passes = _Passes(machine, kernels, params.tol)
-    trace = Trace(params.trace, problem.clock)
     now = yield from _first(problem.start, machine, kernels, passes)
-    on_set = Bounds(Best(kernels.spread(now.d), now.z), progress=PROGRESS)
+    best = Best(kernels.spread(now.d), now.z)
+    on_set = Search(problem, params, best, progress=PROGRESS, counters=counters)
     for iteration in range(1, params.max_iter + 1):
         r, b = loss.feasible(now.z.r), now.z.b
         forms = Forms.of(r / lam, (yield Matvec(kernels.kernels, r / lam)))
@@ -377,8 +375,8 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
                 now = replace(now, d=np.concatenate([now.d, np.zeros(len(newcomers))]))
                 on_set.restart(passes.lower)
         gap = relative_gap(on_set.upper, passes.lower)
-        counters.outer_iterations += 1
-        trace.record(on_set.upper, passes.lower, kernels.spread(now.d), Own(now.z.value))
+        on_set.own = Own(now.z.value)
+        on_set.record(kernels.spread(now.d), lower=passes.lower)
         stop = reason_to_stop(problem, params, gap, stalled=on_set.idle >= PATIENCE)
         if stop is not None or iteration == params.max_iter:
             break
@@ -388,7 +386,7 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
         now = z_step(machine, now, d, (yield kernels.combination(d, thin=True)), params.coupled)
     d, z = on_set.best
     return best_solution(
-        problem, params, machine, on_set, stop, trace,
+        problem, params, on_set, stop,
         certificate=passes.best,
         extra=kernels.candidates.report,
         state=WorkingSetStart(d, kernels.kernels, z.alpha, z.b, kernels.candidates),
@@ -647,10 +645,8 @@ def dual_value(
 def best_solution(
     problem: Problem,
     params: PrimalMKLParams,
-    machine: PrimalMachine,
-    bounds: Bounds[Best],
+    bounds: Search[Best],
     stop: StopReason | None,
-    trace: Trace,
     *,
     certificate: DualBound | None = None,
     extra: Mapping[str, float] = UNSCREENED,
@@ -663,16 +659,13 @@ def best_solution(
     """
     d, z = bounds.best
     lower, r = (bounds.lower, bounds.dual_point) if certificate is None else certificate
-    return Solution(
+    return bounds.finish(
+        stop,
         kernel_weights=d,
         coefficients=z.alpha,
         bias=z.b,
         dual_variables=signed_by_class(params, r, problem.y),
-        objective=bounds.upper,
         dual_objective=lower,
-        stop_reason=stop or StopReason.MAX_ITER,
-        counters=machine.counters,
-        trace=trace.arrays(),
         extra=dict(extra),
         state=state,
     )

@@ -51,7 +51,7 @@ from mkldist.methods.cut_bundle import (
 from mkldist.optim.accuracy import relative_gap
 from mkldist.optim.descent import LimitedMemory, root_of_slope
 from mkldist.optim.factored_matrix import Gram, moved
-from mkldist.solvers.base import Problem, Requesting, reason_to_stop
+from mkldist.solvers.base import Problem, Requesting
 from mkldist.solvers.progress import Own, StopReason
 from mkldist.solvers.solver_params import Effects, SolverParams
 from mkldist.solvers.svm import SvmSolution
@@ -522,7 +522,7 @@ def descend(
                 kinks.go_on()
                 quasi_newton.forget()
         bounds.record(kernels.spread(d))
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=kinks.exhausted)
+        stop = bounds.reason_to_stop(stalled=kinks.exhausted)
         if stop is not None:
             return stop
         # The reduced gradient, scaled by limited-memory BFGS.

@@ -37,9 +37,7 @@ from mkldist.methods.deformed import (
     inverse_root,
     memory_on_graph,
 )
-from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Counters, Method, Problem, Solution, Steps
-from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.base import Counters, Method, Problem, Steps, direct_solution
 from mkldist.solvers.squared_losses import squared
 
 REFINEMENTS = 2
@@ -95,18 +93,12 @@ def _least_squares(problem: Problem, params: RLSParams, deformation: Deformation
     # The dual takes c, not the residuals, whose digits cancel where the labels are nearly met.
     r = c - c.mean() if params.bias else c
     dual = max(float(y @ r) - 0.5 * loss.squares(r) - 0.5 * kernel.norm(r), 0.0)
-    met = relative_gap(objective, dual) <= params.tol
-    return Solution(
-        kernel_weights=weights,
-        coefficients=alpha,
-        bias=b,
+    return direct_solution(
+        problem, params, objective, dual,
+        kernel_weights=weights, coefficients=alpha, bias=b,
         dual_variables=deformation.spread(r * y, len(K)),
-        objective=objective,
-        dual_objective=dual,
-        stop_reason=StopReason.CONVERGED if met else StopReason.STALLED,
-        counters=Counters(outer_iterations=1, svm_solves=1, newton_steps=1),
-        trace=Trace.of_one(params.trace, problem.clock, objective, dual, weights),
-    )
+        counters=Counters(svm_solves=1, newton_steps=1),
+    )  # fmt: skip
 
 
 def closed_form(H: Floats, y: Floats, bias: bool, weights: Floats | None = None) -> Floats:

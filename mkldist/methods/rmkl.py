@@ -52,7 +52,7 @@ from mkldist.methods.reduced_gradient import (
     steepest_direction,
     step_along,
 )
-from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps, reason_to_stop
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps
 from mkldist.solvers.l2_svm import solve_l2_svm
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import SvmSolution
@@ -124,7 +124,7 @@ def _plain(
         q = (yield Quadratic(svm.signed)) + ridges * float(svm.signed @ svm.signed)
         bounds.update(mu, svm, svm.objective, svm.dual_value(float(q.max())))
         # Until stopCriteria is true: here, by the duality gap.
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
+        stop = bounds.reason_to_stop(stalled=not moved)
         if stop is not None:
             return stop
         # Compute the optimal step gamma along the reduced gradient, which keeps mu in the simplex

@@ -33,8 +33,7 @@ from mkldist.methods.reduced_gradient import (
     steepest_direction,
 )
 from mkldist.methods.weight_newton import Iterate, Segment
-from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
-from mkldist.solvers.progress import StopReason
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps
 from mkldist.solvers.solver_params import Effects, HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
@@ -89,7 +88,7 @@ def _plain(
         q = sum_over_classes((yield Quadratic(at.svm.signed)))
         dual = at.svm.dual_value(float(q.max()))
         bounds.update(at.d, at.svm, at.svm.objective, dual)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=not moved)
+        stop = bounds.reason_to_stop(stalled=not moved)
         if stop is not None:
             break
         # Compute the descent direction D (12), where mu = argmax_m d_m keeps the sum of weights.
@@ -119,7 +118,7 @@ def _plain(
             D[nu] = 0.0
             if nu == mu:  # there is nothing left to take up
                 break
-    return bounds.solution(stop or StopReason.MAX_ITER)
+    return bounds.solution(stop)
 
 
 METHOD = Method(

@@ -42,8 +42,15 @@ from pydantic import Field
 from mkldist.bank.requests import Combine, Request
 from mkldist.core.arrays import Bools, Floats
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
-from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
-from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.base import (
+    Counters,
+    Method,
+    Problem,
+    Requesting,
+    Solution,
+    Steps,
+    direct_solution,
+)
 from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.svm import fixed_weights_solution, solve_svm
@@ -125,7 +132,7 @@ class Choice:
 
 def train_chosen(problem: Problem, params: CrossValidatedParams, Cs: Sequence[float]) -> Steps:
     """Choose a kernel and one of the increasing `Cs`, and train on all points."""
-    counters = Counters(outer_iterations=1)
+    counters = Counters()
     choice = yield from _choose(problem, params, Cs, counters)
     weights = np.zeros(problem.n_kernels)
     weights[choice.kernel] = 1.0
@@ -299,17 +306,10 @@ def majority(problem: Problem, params: MajorityParams) -> Generator[Request, Non
         sign = (y > 0).sum() - (y < 0).sum()
     weights, value = np.zeros(problem.n_kernels), 2.0 * params.C * smaller
     yield from ()
-    return Solution(
-        kernel_weights=weights,
-        coefficients=np.zeros(len(y)),
-        bias=1.0 if sign >= 0 else -1.0,
-        dual_variables=alpha,
-        objective=value,
-        dual_objective=value,
-        stop_reason=StopReason.CONVERGED,
-        counters=Counters(outer_iterations=1),
-        trace=Trace.of_one(params.trace, problem.clock, value, value, weights),
-    )
+    return direct_solution(
+        problem, params, value, value, kernel_weights=weights, coefficients=np.zeros(len(y)),
+        bias=1.0 if sign >= 0 else -1.0, dual_variables=alpha,
+    )  # fmt: skip
 
 
 MAJORITY = Method(

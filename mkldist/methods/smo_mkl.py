@@ -62,16 +62,15 @@ from mkldist.core.arrays import Floats
 from mkldist.methods.smooth_dual import (
     MOREAU_YOSIDA,
     P_NORM,
+    DualSearch,
     MklDual,
     Penalty,
     Predictor,
-    first_bounds,
     memory_of_rows,
-    solution_of,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps, reason_to_stop
-from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps
+from mkldist.solvers.progress import Bounds
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm
 
@@ -100,8 +99,8 @@ def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
     ``objective`` is the least primal value met at the weights that q implies, ``dual_objective``
     the greatest dual value.
     """
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = first_bounds(problem.y, np.zeros(problem.n_kernels), params.C)
+    bounds = DualSearch(problem, params, np.zeros(problem.n_kernels))
+    counters = bounds.counters
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
@@ -120,12 +119,11 @@ def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
         lower = dual.height(predictor.bias) - penalty.value(dual.largest_q)
         bounds.take(predictor, upper, lower, dual.alpha)
         gap = relative_gap(upper, lower)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, d, bounds.own)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= ROUNDS)
+        bounds.record(d)
+        stop = bounds.reason_to_stop(stalled=bounds.idle >= ROUNDS)
         if stop is not None:
             break
-    return solution_of(bounds, stop or StopReason.MAX_ITER, counters, trace)
+    return bounds.solution(stop)
 
 
 class SkmParams(HingeParams):
@@ -142,8 +140,8 @@ def skm(problem: Problem, params: SkmParams) -> Steps:
     ``objective`` is the least primal value met at weights of the simplex, ``dual_objective`` the
     greatest value met of ``1'alpha - 1/2 max_m q_m``.
     """
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
-    bounds = first_bounds(problem.y, np.full(problem.n_kernels, 1.0 / problem.n_kernels), params.C)
+    bounds = DualSearch(problem, params, np.full(problem.n_kernels, 1.0 / problem.n_kernels))
+    counters = bounds.counters
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
     svm_at = InnerSvm(problem.y, params.C, params.tol, counters)
@@ -169,14 +167,13 @@ def skm(problem: Problem, params: SkmParams) -> Steps:
         bounds.take(predictor, loss + square * energy, lower, dual.alpha)
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
             yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, predictor.d, bounds.own)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=bounds.idle >= PATIENCE)
+        bounds.record(predictor.d)
+        stop = bounds.reason_to_stop(stalled=bounds.idle >= PATIENCE)
         if stop is not None:
             break
         if stage.stuck or stage.gap <= STAGE_SHARE * stage.a_squared:
             stage = _Stage(max(SHRINKAGE * stage.a_squared, LEAST_SHARE * params.tol))
-    return solution_of(bounds, stop or StopReason.MAX_ITER, counters, trace)
+    return bounds.solution(stop)
 
 
 @dataclass

@@ -34,8 +34,9 @@ from mkldist.core.compiled import compiled
 from mkldist.core.memory import VECTORS_PER_SOLVER, ProblemSize, SolverMemory
 from mkldist.optim.accuracy import EPS, form_rounding
 from mkldist.optim.box_qp import newton_steps, pair_updates
-from mkldist.solvers.base import Counters, Problem, Requesting, Solution
-from mkldist.solvers.progress import Bounds, StopReason, Trace
+from mkldist.solvers.base import Counters, Problem, Requesting, Search, Solution
+from mkldist.solvers.progress import StopReason
+from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import best_bias, slack_rounding
 
 P_NORM, MOREAU_YOSIDA = 0, 1
@@ -166,34 +167,24 @@ class Predictor:
         return replace(self, d=d, coefficients=total * self.coefficients)
 
 
-def first_bounds(y: Floats, d: Floats, C: float) -> Bounds[Predictor]:
-    """Return the bounds from which a search begins: a bias alone, and the dual value of zero.
+class DualSearch(Search[Predictor]):
+    """The course of an ascent of the dual, which begins with a bias alone and the dual value of 0.
 
-    They stand where numbers overflow in all others.  d (M,) are kernel weights that cost nothing,
-    of functions that are all zero.
+    These bounds stand where numbers overflow in all others.  d (M,) are kernel weights that cost
+    nothing, of functions that are all zero.
     """
-    zero = np.zeros(len(y))
-    bias = best_bias(zero, y)
-    loss = C * float(np.maximum(0.0, 1.0 - y * bias).sum())
-    return Bounds(Predictor(d, zero, bias), lower=0.0, upper=loss, dual_point=zero)
 
+    def __init__(self, problem: Problem, params: HingeParams, d: Floats) -> None:
+        zero = np.zeros(len(problem.y))
+        bias = best_bias(zero, problem.y)
+        loss = params.C * float(np.maximum(0.0, 1.0 - problem.y * bias).sum())
+        at = Predictor(d, zero, bias)
+        super().__init__(problem, params, at, 0.0, upper=loss, dual_point=zero)
 
-def solution_of(
-    bounds: Bounds[Predictor], stop: StopReason, counters: Counters, trace: Trace
-) -> Solution:
-    """Return the predictor of the upper bound with its certificate."""
-    best = bounds.best
-    return Solution(
-        kernel_weights=best.d,
-        coefficients=best.coefficients,
-        bias=best.bias,
-        dual_variables=bounds.dual_point,
-        objective=bounds.upper,
-        dual_objective=bounds.lower,
-        stop_reason=stop,
-        counters=counters,
-        trace=trace.arrays(),
-    )
+    def solution(self, stop: StopReason | None) -> Solution:
+        """Return the predictor of the upper bound with its certificate."""
+        d, best = self.best.d, self.best
+        return self.finish(stop, kernel_weights=d, coefficients=best.coefficients, bias=best.bias)
 
 
 MIB = 2**20

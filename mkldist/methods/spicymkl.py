@@ -65,8 +65,7 @@ from mkldist.methods.block_norm import (
 from mkldist.methods.block_norm_dual import DualNewton, InnerObjective, Iterate, enlarged, roots
 from mkldist.methods.block_norm_losses import Smoothing
 from mkldist.methods.regularizers import Regularizer
-from mkldist.solvers.base import Counters, Method, Problem, Renewal, Steps, reason_to_stop
-from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.base import Method, Problem, Renewal, Steps
 
 FIRST_GAMMA, GAMMA_GROWTH = 10.0, 4.0  # ElastMKL's penalty of the loss's multipliers
 
@@ -126,9 +125,9 @@ def outer_iterations(
     """
     loss = params.make_loss(problem.y, problem.weights)
     psi = params.make_regularizer()
-    counters, trace = Counters(), Trace(params.trace, problem.clock)
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
-    newton, bounds = DualNewton(counters), BlockNormBounds(loss, psi, traces[:, 0])
+    bounds = BlockNormBounds(problem, params, loss, psi, traces[:, 0])
+    counters, newton = bounds.counters, DualNewton(bounds.counters)
     everyone = slice(problem.n_kernels)
     # Begin where the path's last solver ended, or inside the domain of h with every alpha_m zero.
     if isinstance(last := problem.start, BlockNormState):
@@ -157,17 +156,16 @@ def outer_iterations(
         rho = loss.feasible(iterate.rho)
         squared = yield Quadratic(rho)
         bounds.take_dual(rho, bounds.largest_norms(squared, rho, everyone))
-        counters.outer_iterations += 1
-        trace.record(bounds.upper, bounds.lower, bounds.at.kernel_weights, bounds.own)
+        bounds.record(bounds.at.kernel_weights)
         # Stop, or let gamma grow, by the dual value of this rho rather than the best.
         here = bounds.restricted_lower(iterate, rho)
         pace.judge(bounds.upper, max(bounds.lower, here), counters.newton_steps)
-        stop = reason_to_stop(problem, params, bounds.gap, stalled=pace.stalled)
+        stop = bounds.reason_to_stop(stalled=pace.stalled)
         if stop is not None:
             break
         gamma = pace.grown(gamma, growth, iterate.size)
     state = BlockNormState(params.lam, scale, iterate)
-    return bounds.solution(stop or StopReason.MAX_ITER, counters, trace, state=state)
+    return bounds.solution(stop, state=state)
 
 
 SPICYMKL = Method(

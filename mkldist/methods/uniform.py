@@ -41,7 +41,7 @@ def solve(problem: Problem, params: UniformParams) -> Steps:
     """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights, thin=True)
-    counters = Counters(outer_iterations=1)
+    counters = Counters()
     svm = train(K, problem.y, problem.bound(params.C), params.tol, counters)
     return fixed_weights_solution(problem, params, weights, svm, counters)
 

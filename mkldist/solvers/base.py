@@ -52,7 +52,18 @@ from mkldist.core.memory import ProblemSize, SolverMemory
 from mkldist.core.wording import html_of
 from mkldist.errors import GramError
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.progress import SAMPLED, STATIONARITY, Clock, DualBound, StopReason, is_active
+from mkldist.solvers.progress import (
+    SAMPLED,
+    STATIONARITY,
+    Bounds,
+    Clock,
+    DualBound,
+    Own,
+    Point,
+    StopReason,
+    Trace,
+    is_active,
+)
 from mkldist.solvers.solver_params import SolverParams
 
 
@@ -260,6 +271,69 @@ def reason_at_end(params: SolverParams, gap: float, stop: StopReason | None) -> 
     `stop` is the reason of :func:`reason_to_stop`; None after the last iteration that is allowed.
     """
     return StopReason.CONVERGED if gap <= params.tol else stop or StopReason.MAX_ITER
+
+
+class Search(Bounds[Point]):
+    """The course of a method that iterates: its best bounds, its counts and its trace."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        params: SolverParams,
+        best: Point,
+        lower: float = -math.inf,
+        *,
+        upper: float = math.inf,
+        progress: float = 0.0,
+        dual_point: Floats | None = None,
+        counters: Counters | None = None,
+    ) -> None:
+        dual_point = np.empty(0) if dual_point is None else dual_point
+        super().__init__(best, lower, upper, progress, dual_point=dual_point)
+        self.counters = Counters() if counters is None else counters
+        self._problem, self._params = problem, params
+        self._trace = Trace(params.trace, problem.clock, problem.spread)
+
+    def record(self, weights: Floats, *, lower: float | None = None) -> None:
+        """Count an outer iteration at weights (M,), and add it to the trace with the bounds.
+
+        `lower` stands for a lower bound that is not of the problem at hand.
+        """
+        self.counters.outer_iterations += 1
+        self._trace.record(self.upper, self.lower if lower is None else lower, weights, self.own)
+
+    def reason_to_stop(self, *, stalled: bool = False) -> StopReason | None:
+        """Return the reason to stop by the gap of the bounds, see :func:`reason_to_stop`."""
+        return reason_to_stop(self._problem, self._params, self.gap, stalled=stalled)
+
+    def finish(self, stop: StopReason | None, *, certified: bool = True, **fields: Any) -> Solution:
+        """Return the solution of these fields, by default certified by the bounds.
+
+        `stop` is None after the last iteration that is allowed; where the solution is not
+        `certified`, bounds need not meet.
+        """
+        ends = {
+            "dual_variables": self.dual_point,
+            "objective": self.upper,
+            "dual_objective": self.lower,
+            "stop_reason": stop or StopReason.MAX_ITER,
+            "counters": self.counters,
+            "trace": self._trace.arrays(certified=certified),
+        }
+        return Solution(**{**ends, **fields})
+
+
+def direct_solution(
+    problem: Problem, params: SolverParams, upper: float, lower: float, **fields: Any
+) -> Solution:
+    """Return the solution of a method that ends in one step, whose trace has one row."""
+    search = Search(
+        problem, params, None, lower, upper=upper, counters=fields.pop("counters", None)
+    )
+    search.own = Own(upper, lower)
+    search.record(fields["kernel_weights"])
+    stop = StopReason.CONVERGED if search.gap <= params.tol else StopReason.STALLED
+    return search.finish(stop, **fields)
 
 
 Params = TypeVar("Params", bound=SolverParams)

@@ -288,16 +288,6 @@ class Trace:
             self._course = WeightHistory(trace_bytes(len(weights)), N_LARGEST)
         self._course.add(weights)
 
-    @classmethod
-    def of_one(
-        cls, enabled: bool, clock: Clock, objective: float, dual_objective: float, weights: Floats
-    ) -> Arrays:
-        """Return the trace of a method that ends in one step: one row, or none if not enabled."""
-        trace = cls(enabled, clock)
-        own = Own(objective, dual_objective)
-        trace.record(*own, weights, own)
-        return trace.arrays()
-
     def arrays(self, *, certified: bool = True) -> Arrays:
         """Return the columns of the trace by name; empty if there is no row.
 

@@ -34,8 +34,8 @@ from mkldist.core.compiled import compiled
 from mkldist.optim.accuracy import form_rounding, relative_gap
 from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates
 from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
-from mkldist.solvers.base import Counters, Problem, Solution
-from mkldist.solvers.progress import Own, StopReason, Trace
+from mkldist.solvers.base import Counters, Problem, Solution, direct_solution
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import SolverParams
 
 EPS = float(np.finfo(np.float64).eps)
@@ -461,39 +461,6 @@ def sum_over_classes(q: Floats) -> Floats:
     return total
 
 
-def svm_solution(
-    kernel_weights: Floats,
-    svm: SvmSolution,
-    objective: float,
-    dual_objective: float,
-    stop: StopReason,
-    counters: Counters,
-    trace: Trace,
-    extra: dict[str, float] | None = None,
-    state: object = None,
-    dual_point: Floats | None = None,
-) -> Solution:
-    """Return the solution of a method, from its best machine and its bounds.
-
-    `kernel_weights` (M,) are those of the combined kernel on which the machine was trained;
-    `dual_point` is that of the lower bound, by default that of the machine.
-    """
-    return Solution(
-        kernel_weights=kernel_weights,
-        coefficients=svm.coefficients,
-        bias=svm.bias,
-        dual_variables=svm.alpha if dual_point is None else dual_point,
-        objective=objective,
-        dual_objective=dual_objective,
-        stop_reason=stop,
-        counters=counters,
-        trace=trace.arrays(),
-        extra=extra or {},
-        state=state,
-        training_values=svm.values,
-    )
-
-
 def fixed_weights_solution(
     problem: Problem,
     params: SolverParams,
@@ -509,11 +476,17 @@ def fixed_weights_solution(
     The gap of the machines is the certificate, and a trace has one row.  The choice of weights is
     not `complete` if the time limit came before they were chosen from all kernels.
     """
-    trace, own = Trace(params.trace, problem.clock), Own(svm.objective, svm.dual_objective)
-    trace.record(*own, kernel_weights, own)
-    stop = StopReason.CONVERGED if svm.gap <= params.tol else StopReason.STALLED
-    if not complete:
-        stop = StopReason.TIME_LIMIT
-    return svm_solution(
-        kernel_weights, svm, svm.objective, svm.dual_objective, stop, counters, trace, extra
+    bounds = svm.objective, svm.dual_objective
+    found = direct_solution(
+        problem,
+        params,
+        *bounds,
+        kernel_weights=kernel_weights,
+        coefficients=svm.coefficients,
+        bias=svm.bias,
+        dual_variables=svm.alpha,
+        counters=counters,
+        extra=extra or {},
+        training_values=svm.values,
     )
+    return found if complete else replace(found, stop_reason=StopReason.TIME_LIMIT)

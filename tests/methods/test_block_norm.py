@@ -49,7 +49,7 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim import factored_matrix
-from mkldist.solvers.base import Counters
+from mkldist.solvers.base import Counters, Problem
 from mkldist.solvers.solver_params import plain_settings
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
@@ -200,7 +200,8 @@ def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
     given, psi = params.make_loss(y), params.make_regularizer()
     rng = np.random.default_rng(0)
     for size in (0.01, 0.3, 3.0):
-        bounds = BlockNormBounds(given, psi, np.einsum("mii->m", instance.grams))
+        traces = np.einsum("mii->m", instance.grams)
+        bounds = BlockNormBounds(Problem(y, len(traces)), params, given, psi, traces)
         rho = given.feasible(size * rng.normal(size=len(y)))
         iterate = plain_bank.run(
             enlarged(Iterate.without_kernels(rho), np.arange(len(instance.grams))), instance.grams

@@ -196,13 +196,15 @@ def test_weights_of_groups_are_recorded_as_those_of_their_kernels():
 
 
 def test_fewer_kernels_than_columns_for_them_are_all_listed():
-    trace = Trace.of_one(True, Clock(), 2.0, 1.0, np.array([0.25, 0.75]))
+    one = Trace(True, Clock())
+    one.record(2.0, 1.0, np.array([0.25, 0.75]), Own(2.0, 1.0))
+    trace = one.arrays()
     assert trace["largest_kernels"].tolist() == [[1, 0]]
     assert trace["largest_weights"].tolist() == [[0.75, 0.25]]
     assert trace["final_kernels"].tolist() == [1, 0]
     assert trace["final_weights"].tolist() == [[0.75, 0.25]]
     assert len(trace["seconds"]) == 1
-    assert Trace.of_one(False, Clock(), 2.0, 1.0, np.ones(2)) == {}
+    assert Trace(False, Clock()).arrays() == {}
 
 
 def test_bounds_that_need_not_meet_have_no_gap():

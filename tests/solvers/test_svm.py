@@ -16,8 +16,8 @@ from sklearn.svm import SVC
 
 from mkldist.methods.registry import METHODS
 from mkldist.optim.factored_matrix import FactoredMatrix
-from mkldist.solvers.base import Counters, Problem
-from mkldist.solvers.progress import StopReason, Trace
+from mkldist.solvers.base import Counters, Problem, Search
+from mkldist.solvers.progress import StopReason
 from mkldist.solvers.queries import best_multiple, gram_matrices, largest_forms
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.solvers.svm import (
@@ -29,7 +29,6 @@ from mkldist.solvers.svm import (
     slack_spread,
     solve_svm,
     sum_over_classes,
-    svm_solution,
     train,
 )
 from tests.methods import instances, plain_bank
@@ -375,10 +374,10 @@ def test_a_machine_of_too_large_a_gap_has_stalled(tol, reason):
 def test_a_method_has_bounds_and_numbers_of_its_own():
     alpha = np.array([1.0, 1.0])
     svm = SvmSolution(alpha, alpha * Y_SMALL, 0.5, 10.0, 9.0, 4, 0)
-    trace = Trace(False, PROBLEM.clock)
-    solution = svm_solution(
-        WEIGHTS, svm, 8.0, 6.0, StopReason.MAX_ITER, Counters(), trace, {"margin": 2.0}
-    )
+    search = Search(PROBLEM, SolverParams(), svm, 6.0, upper=8.0)
+    fields = {"coefficients": svm.coefficients, "bias": svm.bias, "extra": {"margin": 2.0}}
+    solution = search.finish(None, kernel_weights=WEIGHTS, **fields)
+    assert solution.stop_reason is StopReason.MAX_ITER
     assert (solution.objective, solution.dual_objective, solution.bias) == (8.0, 6.0, 0.5)
     assert solution.gap == pytest.approx(0.25)
     assert solution.extra == {"margin": 2.0}
