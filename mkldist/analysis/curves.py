@@ -18,7 +18,14 @@ import numpy as np
 
 from mkldist.analysis.comparison import problem_settings
 from mkldist.analysis.growth import series_names
-from mkldist.analysis.losses import Compared, best_setting, compared_losses, loss_name, overlap_of
+from mkldist.analysis.losses import (
+    Compared,
+    at_best,
+    compared_losses,
+    loss_name,
+    losses_at_best,
+    overlap_of,
+)
 from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
 from mkldist.analysis.statistics import Overlap, known_interval
 from mkldist.calibration import fit_calibration
@@ -30,10 +37,8 @@ from mkldist.results.rows import (
     complete_losses,
     complete_values,
     hyperparameters,
-    is_validated,
     method_nodes,
     place_of,
-    selected,
 )
 from mkldist.results.schema import CONVERGENCE, ITERATION, SPLIT
 
@@ -179,12 +184,12 @@ def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
     """
     import pandas as pd
 
-    nodes = method_nodes(selected(tree) if is_validated(tree) else tree)
+    nodes = method_nodes(at_best(tree))
     banks = {path: bank for path, (_, bank) in series_names(nodes).items()}
     rows = []
     for node in nodes:
         loss = loss_name([node])
-        values, _ = best_setting(node, loss)
+        values = losses_at_best(node, loss)
         if N_KERNELS in node.ds.coords and not np.isnan(values).all():
             n_kernels = int(node.ds[N_KERNELS].median())
             place = place_of(node) | {"bank": banks[node.path]}

@@ -307,28 +307,30 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
     """
     import pandas as pd
 
-    validated = is_validated(tree)
-    nodes = method_nodes(selected(tree) if validated else tree)
-    places = [place_of(node) for node in nodes]
+    validated, best = is_validated(tree), at_best(tree)
+    places = [place_of(node) for node in method_nodes(tree)]
     several_banks = len({place["bank"] for place in places}) > 1
-    groups: dict[tuple[str, str], list[tuple[str, xr.DataTree]]] = {}
-    for place, node in zip(places, nodes, strict=True):
+    groups: dict[tuple[str, str], dict[str, xr.DataTree]] = {}
+    for place, node in zip(places, method_nodes(tree), strict=True):
         name = f"{place['method']} ({place['bank']})" if several_banks else place["method"]
-        groups.setdefault((place["dataset"], str(node.attrs["task"])), []).append((name, node))
+        groups.setdefault((place["dataset"], str(node.attrs["task"])), {})[name] = node
     found = []
     for (dataset, _), members in groups.items():
-        columns, settings = {}, {}
-        loss = loss_name([node for _, node in members])
-        for name, node in members:
-            losses, setting = best_setting(node, loss)
-            if not np.isnan(losses).all():
-                columns[name], settings[name] = losses, setting
-        if columns:
-            table = pd.DataFrame(columns, index=members[0][1].ds["split"].to_numpy())
-            table.index.name = "split"
-            node = members[0][1]
-            series = str(node.attrs.get(DATASET_SERIES, dataset))
-            overlap = overlap_of(node.ds)
+        loss, (first, *_) = loss_name([*members.values()]), members.values()
+        columns = {name: losses_at_best(best[n.path], loss) for name, n in members.items()}
+        table = pd.DataFrame(columns, index=first.ds[SPLIT].to_numpy()).rename_axis(SPLIT)
+        table = table.dropna(axis="columns", how="all")
+        settings = {
+            name: {}
+            if validated
+            else {
+                dim: best[members[name].path][dim].item() for dim in hyperparameters(members[name])
+            }
+            for name in table
+        }
+        if not table.columns.empty:
+            series = str(first.attrs.get(DATASET_SERIES, dataset))
+            overlap = overlap_of(first.ds)
             found.append(Compared(dataset, series, loss, table, overlap, settings, validated))
     return found
 
@@ -466,32 +468,38 @@ def number_of_settings(node: xr.DataTree) -> int:
     return math.prod(node.sizes[name] for name in hyperparameters(node))
 
 
-def best_setting(node: xr.DataTree, score: str) -> tuple[Floats, dict[str, Any]]:
-    """Return a node's losses on the splits at its setting of least mean loss, and the setting.
+def at_best(tree: xr.DataTree) -> xr.DataTree:
+    """Return results with each method at one setting, without the dims of hyperparameters.
 
-    Settings are compared on the splits that all of them have, so that none wins by easy splits
+    It is the setting selected by validation in each split, else that of the least mean loss.
+    Settings are then compared on the splits that all of them have, so that none wins by easy splits
     alone; those without any run are left out.  Where no split has all, those of most splits are
     compared.
     """
-    data = node.ds
-    n_splits = data.sizes["split"]
-    if score not in data:
-        return np.full(n_splits, np.nan), {}
-    dims = hyperparameters(node)
-    losses = complete_losses(node, score, (SPLIT, *dims))
-    flat = losses.reshape(n_splits, -1)
-    count = (~np.isnan(flat)).sum(axis=0)
-    started = count > 0
-    shared = ~np.isnan(flat[:, started]).any(axis=1)
-    if not shared.any():
-        started = count == count.max()
-        shared = np.ones(n_splits, dtype=np.bool_)
-    sums = np.nansum(flat[shared], axis=0)
-    means = np.where(started, sums / np.maximum((~np.isnan(flat[shared])).sum(axis=0), 1), np.inf)
-    best = int(means.argmin())
-    place = np.unravel_index(best, losses.shape[1:]) if dims else ()
-    setting = {
-        name: data[name].to_numpy()[position].item()
-        for name, position in zip(dims, place, strict=True)
-    }
-    return flat[:, best], setting
+    import pandas as pd
+    import xarray as xr
+
+    if is_validated(tree):
+        return selected(tree)
+    parts = {node.path: node.to_dataset() for node in tree.subtree}
+    for node in method_nodes(tree):
+        place, dims, loss = 0, hyperparameters(node), loss_name([node])
+        if loss in node.ds:
+            losses = complete_losses(node, loss, (SPLIT, *dims)).reshape(node.sizes[SPLIT], -1)
+            count = (~np.isnan(losses)).sum(axis=0)
+            shared = losses[~np.isnan(losses[:, count > 0]).any(axis=1)]
+            of_all = len(shared) > 0
+            means = pd.DataFrame(shared if of_all else losses).mean()
+            started = count > 0 if of_all else count == count.max()
+            place = int(np.where(started, means, np.inf).argmin())
+        at = np.unravel_index(place, [node.sizes[dim] for dim in dims]) if dims else ()
+        for part in node.subtree:
+            parts[part.path] = part.to_dataset().isel(dict(zip(dims, at, strict=True)))
+    return xr.DataTree.from_dict(parts, name=tree.name)
+
+
+def losses_at_best(node: xr.DataTree, loss: str) -> Floats:
+    """Return the losses on the splits of a node of :func:`at_best`, NaN where it has none."""
+    if loss not in node.ds:
+        return np.full(node.sizes[SPLIT], np.nan)
+    return complete_losses(node, loss, (SPLIT,))

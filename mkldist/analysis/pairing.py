@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from mkldist.analysis.losses import best_setting, loss_name
+from mkldist.analysis.losses import at_best, loss_name
 from mkldist.analysis.statistics import largest_of_series
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import metric_of_variable
@@ -18,11 +18,9 @@ from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
 from mkldist.results.rows import (
-    hyperparameters,
     is_validated,
     method_nodes,
     place_of,
-    selected,
     settings_of,
 )
 from mkldist.results.schema import DATASET_SERIES, RUN_ID, SPLIT, STATE, RunState
@@ -53,8 +51,8 @@ class Results:
 
     @cached_property
     def chosen_tree(self) -> xr.DataTree:
-        """The tree at selected settings, where validation selects them; else the tree itself."""
-        return selected(self.tree) if self.validated else self.tree
+        """The tree with each method at its chosen setting."""
+        return at_best(self.tree)
 
     @cached_property
     def store(self) -> Journal:
@@ -71,12 +69,7 @@ class Results:
 
     def chosen(self, node: xr.DataTree, loss: str) -> Chosen:
         """Return a method at its chosen setting."""
-        if self.validated:
-            return Chosen(self, node, self.chosen_tree[node.path].to_dataset(), loss)
-        _, setting = best_setting(node, loss)
-        data = node.to_dataset()
-        missing = [name for name in hyperparameters(node) if name not in setting]
-        return Chosen(self, node, data.sel(setting).isel(dict.fromkeys(missing, 0)), loss)
+        return Chosen(self, node, self.chosen_tree[node.path].to_dataset(), loss)
 
 
 @dataclass(frozen=True, eq=False)

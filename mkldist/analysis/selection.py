@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from mkldist.analysis.losses import best_setting, loss_name, overlap_of
+from mkldist.analysis.losses import at_best, loss_name, overlap_of
 from mkldist.analysis.statistics import Overlap, frequencies, known_interval, selection_stability
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
@@ -26,7 +26,6 @@ from mkldist.results.rows import (
     is_validated,
     method_nodes,
     place_of,
-    selected,
     settings_of,
 )
 from mkldist.results.schema import CLASS, RUNGS, SPLIT, metric_of
@@ -68,19 +67,13 @@ def weights_at_best(tree: xr.DataTree) -> list[tuple[dict[str, str], xr.DataArra
     [('best_single', ('split', 'kernel')), ('level', ('split', 'kernel'))]
     """
     found = []
-    chosen = selected(tree) if is_validated(tree) else tree
-    for node in method_nodes(chosen):
-        if "kernel_weights" not in node.ds:
-            continue
-        score = loss_name([node])
-        _, setting = best_setting(node, score)
-        dims = hyperparameters(node)
-        weights = node.ds["kernel_weights"]
-        weights = weights.sel({name: setting[name] for name in dims if name in setting})
-        known = weights.notnull().all([dim for dim in weights.dims if dim != "split"])
-        weights = weights.isel(split=np.flatnonzero(known))
-        if weights.sizes["split"]:
-            found.append((place_of(node), weights.load()))
+    for node in method_nodes(at_best(tree)):
+        if "kernel_weights" in node.ds:
+            weights = node.ds["kernel_weights"]
+            known = weights.notnull().all([dim for dim in weights.dims if dim != "split"])
+            weights = weights.isel(split=np.flatnonzero(known))
+            if weights.sizes["split"]:
+                found.append((place_of(node), weights.load()))
     return found
 
 

@@ -33,11 +33,12 @@ from mkldist.analysis.comparison import (
 )
 from mkldist.analysis.losses import (
     Compared,
-    best_setting,
+    at_best,
     compare_methods,
     compare_over_data_sets,
     compared_losses,
     inference,
+    losses_at_best,
     only_shifted,
     overlap_of,
     pairs_of,
@@ -710,14 +711,14 @@ def test_a_setting_does_not_win_by_splits_that_others_lack():
         {"test_error": (dims, losses), "state": (dims, state), "run_id": (dims, state)},
         {"split": np.arange(4), "C": [1.0, 10.0]},
     )
-    found, setting = best_setting(xr.DataTree(data), "test_error")
-    assert setting == {"C": 10.0}
-    np.testing.assert_array_equal(found, losses[:, 1])
+    found = at_best(xr.DataTree(data))
+    assert found.C == 10.0
+    np.testing.assert_array_equal(losses_at_best(found, "test_error"), losses[:, 1])
     # Without a split that both have, the one of most splits counts.
     apart = np.array([[0.3, np.nan], [0.3, np.nan], [0.3, np.nan], [np.nan, 0.1]])
     data["test_error"] = (dims, apart)
     data["state"] = (dims, np.where(np.isnan(apart), "waiting", "complete"))
-    assert best_setting(xr.DataTree(data), "test_error")[1] == {"C": 1.0}
+    assert at_best(xr.DataTree(data)).C == 1.0
 
 
 def parts(**sizes: list[int]) -> xr.Dataset:

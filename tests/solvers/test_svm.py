@@ -355,7 +355,7 @@ def test_the_machine_is_the_solution_and_its_gap_the_certificate():
     assert solution.dual_objective <= 1.0 <= solution.objective * (1 + 1e-15)
     assert solution.objective == pytest.approx(1.0, rel=1e-9)
     assert solution.stop_reason is StopReason.CONVERGED
-    assert solution.counters == Counters(svm_solves=1)
+    assert solution.counters == Counters(outer_iterations=1, svm_solves=1)
     assert solution.trace["largest_kernels"].tolist() == [[1, 0]]
     assert solution.trace["objective"].tolist() == [solution.objective]
 
