@@ -28,6 +28,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, lacking_runs, recorded_runs
 from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
+    TYPICAL,
     Forecast,
     TaskCosts,
     forecasts,
@@ -39,14 +40,7 @@ from mkldist.run.forecast import (
 from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
-from mkldist.run.sweep_setup import (
-    RECOMPUTED_BYTES_A_SECOND,
-    bank_seconds,
-    build_seconds,
-    certificate_bytes,
-    sweep_rounds,
-    whole_solvers,
-)
+from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.checks import MOST_WORKERS, check_flags
 from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
@@ -79,21 +73,23 @@ class SizeCost:
     seconds: float  # of one processor, a rough upper estimate, with the build of the bank
 
 
-def size_costs(plan: Plan, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
+def size_costs(costs: TaskCosts, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
     """Yield the cost of every size, in the order of the plan."""
+    plan = costs.plan
     for (dataset, label), of_all in passes.items():
-        banks = [b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)]
-        runs = [r for r in plan.runs if (r.dataset, r.bank_label) == (dataset, label)]
-        share = 1 / len(banks)
-        yield SizeCost(
-            dataset,
-            label,
-            len(runs),
-            of_all,
-            round(share * of_all * sum(bank.n_bytes for bank in banks)),
-            sum(bank_seconds(bank, share * of_all, 0) + build_seconds(bank) for bank in banks)
-            + bank_seconds(banks[0], 0, whole_solvers(runs)),
-        )
+        banks = {b.id: b for b in plan.banks if (b.dataset, b.spec.label) == (dataset, label)}
+        batches = [
+            batch for batch in plan.batches
+            if (batch.runs[0].dataset, batch.runs[0].bank_label) == (dataset, label)
+        ]  # fmt: skip
+        n_bytes = round(of_all * sum(bank.n_bytes for bank in banks.values()) / len(banks))
+        n_runs = sum(len(batch.runs) for batch in batches)
+        yield SizeCost(dataset, label, n_runs, of_all, n_bytes, costs.together(batches))
+
+
+def certificate_bytes(bank: BankPlan) -> float:
+    """Return the bytes of kernel values of one pass over kernels that factors stand for."""
+    return FLOAT_BYTES * bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
 
 
 def size_table(costs: Iterator[SizeCost]) -> RenderableType:
@@ -201,9 +197,7 @@ def _span(numbers: list[int]) -> str:
 
 def _seconds_of_byte() -> float:
     """Return the time to compute a byte of kernel values: as measured here, else a typical one."""
-    rates = stored_rates()
-    if rates is None:
-        return 1.0 / RECOMPUTED_BYTES_A_SECOND
+    rates = stored_rates() or TYPICAL
     return (rates.kernel_value_seconds + rates.pass_value_seconds) / FLOAT_BYTES
 
 
@@ -334,6 +328,7 @@ class SweepPlan:
     data: tuple[str, ...]  # lines about the data sets: what was taken, and how
     recorded: Recorded  # how many of the runs are recorded already
     n_workers: int  # that the plan is for
+    costs: TaskCosts  # by typical rates
     # Passes that are expected, by data set and bank; with a search, those of its first rounds
     passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()  # for rising numbers of workers, if one was asked for
@@ -375,8 +370,15 @@ class SweepPlan:
             changed = changed_lines(output, files.read(spec, rounds.resolved))
             recorded = replace(recorded, changed=tuple(changed))
         n_problems = {name: facts.n_problems for name, facts in rounds.resolved.facts.items()}
-        plan = cls(rounds.most, data, recorded, options.n_workers or 1, rounds.passes_by_bank)
-        plan = replace(plan, n_problems=n_problems)
+        plan = cls(
+            rounds.most,
+            data,
+            recorded,
+            options.n_workers or 1,
+            TaskCosts(rounds.most, rounds.resolved.facts, rounds.memory_limit, TYPICAL),
+            rounds.passes_by_bank,
+            n_problems=n_problems,
+        )
         if not (workers and threads):
             return plan
         foretold, notes = forecast_here(rounds, store, workers, threads, storage)
@@ -445,7 +447,7 @@ class SweepPlan:
         """Expected cost of each data set and bank of the sweep."""
         import pandas as pd
 
-        rows = [asdict(cost) for cost in size_costs(self.plan, self.passes_by_bank)]
+        rows = [asdict(cost) for cost in size_costs(self.costs, self.passes_by_bank)]
         return pd.DataFrame(rows, columns=["dataset", "bank", *SIZE_HEADINGS])
 
     @property
@@ -486,7 +488,7 @@ class SweepPlan:
         yield self._table()
         if self.plan.spec.is_study and self.plan.spec.search is None:
             yield Text("")
-            yield size_table(size_costs(self.plan, self.passes_by_bank))
+            yield size_table(size_costs(self.costs, self.passes_by_bank))
         yield Text("\n".join(("", *self._lines())), **unbroken)
         if self.forecasts:
             yield Text("")

@@ -31,7 +31,7 @@ from mkldist.fit.engine import problem_on
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs
-from mkldist.planning.model import BankPlan, DatasetFacts, Plan, RunPlan
+from mkldist.planning.model import BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
 from mkldist.planning.planner import without
 from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
@@ -59,6 +59,22 @@ class Rates:
     solver_seconds: float  # of a solver's own code, besides what grows with the points
     cubic_seconds: float  # the same for each n³ of n points
     storage_bytes_per_second: float  # of files that are written and flushed
+
+
+TYPICAL = Rates(
+    kernel_value_seconds=2e-8,
+    pass_value_seconds=2e-9,
+    vector_value_seconds=0.0,
+    solver_seconds=0.01,
+    cubic_seconds=10 / 3 / 4e9,
+    storage_bytes_per_second=math.inf,
+)
+"""Rates for a rough upper estimate of processor time, where no machine was measured.
+
+A second is 4 GB of passes over stored kernels, 0.4 GB of kernels computed, or 100 solvers, each
+with 10 factorisations of its Gram matrix besides.
+"""
+OF_PATHS = 0.1  # of the time of a solver, where it starts from the solution of another
 
 
 def rates_path() -> Path:
@@ -166,6 +182,15 @@ class TaskCosts:
             bank.id: bank.shape.needed if bank.stored else range(0) for bank in self._banks.values()
         }
 
+    def together(self, batches: Iterable[BatchPlan]) -> float:
+        """Return the time of all threads for some batches, with the build of their banks."""
+        seconds, built = 0.0, set[str]()
+        for batch in batches:
+            builds = self._banks[batch.bank].stored and batch.bank not in built
+            built.add(batch.bank)
+            seconds += self(BatchItem(batch.bank, batch.runs, builds=builds)).all_seconds
+        return seconds
+
     def blocks(self, bank: str) -> range:
         """Return the indices of the blocks of a bank that is not built yet."""
         return self._blocks[bank]
@@ -240,6 +265,7 @@ class TaskCosts:
         seconds = self.rates.solver_seconds
         if not bank.is_factored:  # no solver on factors makes a matrix of all points
             seconds += self.rates.cubic_seconds * n_points**3
+        seconds *= OF_PATHS if run.on_path else 1.0
         passes = METHODS[run.method].typical_passes(bank.n_kernels)
         return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
 

@@ -359,7 +359,7 @@ class _Sweep:
         """Do the runs that had no record on a cluster."""
         n_runs = len(self.rounds.most.runs) - len(before)
         left = without(self.rounds.most.batches, before)
-        alone = options.are_default and is_small(self.rounds.most, left)
+        alone = options.are_default and is_small(self.rounds, left)
         small = options.in_this_process or alone
         options = replace(options.limited_to(n_runs), in_this_process=small)
         try:

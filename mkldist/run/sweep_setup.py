@@ -21,20 +21,21 @@ from mkldist.bank.cache import BankUse
 from mkldist.core.arrays import Array, Ints
 from mkldist.core.checksums import content_id
 from mkldist.core.durable import writing
-from mkldist.core.memory import FLOAT_BYTES, physical_memory
+from mkldist.core.memory import physical_memory
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.inputs import InputData
 from mkldist.data.labels import ClassWeight
 from mkldist.data.snapshot import save_snapshot
 from mkldist.errors import InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
-from mkldist.planning.costs import check_memory, factor_rounds, parse_memory
-from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
+from mkldist.planning.costs import check_memory, parse_memory
+from mkldist.planning.model import BatchPlan, Plan, RunPlan
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
 from mkldist.planning.spec_checks import check_code
 from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates
 from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.forecast import TYPICAL, TaskCosts
 from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
 from mkldist.solvers.grids import MethodGrid
@@ -146,11 +147,6 @@ class Work:
 
 
 SECONDS_OF_PROCESSES = 5.0  # that starting processes takes, with their imports
-SECONDS_OF_A_SOLVER = 0.01
-BYTES_A_SECOND = 4e9  # of a pass over stored kernels
-RECOMPUTED_BYTES_A_SECOND = 4e8
-FLOPS_A_SECOND = 4e9
-FACTORISATIONS = 10  # of the Gram matrix, that a solver's machines are worth
 
 
 def planned(
@@ -226,68 +222,19 @@ def batch_settings(spec: SweepSpec, *, predictions: bool = False) -> BatchSettin
     )
 
 
-def is_small(plan: Plan, batches: Iterable[BatchPlan]) -> bool:
-    """Return True if some batches of a plan end before processes would start.
+def is_small(rounds: Rounds, batches: Iterable[BatchPlan]) -> bool:
+    """Return True if some batches of a sweep end before processes would start.
 
     A method that kills its process would end the sweep, and this process does other things while
     clocks go.  So this is False for methods that do not come with mkldist, and for isolated runs,
     whose times are to be compared.
     """
-    batches = list(batches)
-    runs = [run for batch in batches for run in batch.runs]
-    own = all(is_own(METHODS[name]) for name in {run.method for run in runs})
+    plan, batches = rounds.most, list(batches)
+    own = all(is_own(METHODS[run.method]) for batch in batches for run in batch.runs)
     if plan.spec.execution == "isolated" or not own:
         return False
-    return expected_seconds(plan, batches) <= SECONDS_OF_PROCESSES
-
-
-def expected_seconds(plan: Plan, batches: Iterable[BatchPlan]) -> float:
-    """Return the seconds of one thread that some batches of a plan are expected to take, roughly.
-
-    They include the build of the banks, as if none were stored already.
-    """
-    banks = {bank.id: bank for bank in plan.banks}
-    passes = plan.estimated_passes / max(1, len(plan.batches))
-    batches = list(batches)
-    seconds = sum(build_seconds(banks[bank]) for bank in {batch.bank for batch in batches})
-    for batch in batches:
-        seconds += bank_seconds(banks[batch.bank], passes, whole_solvers(batch.runs))
-    return seconds
-
-
-def whole_solvers(runs: Iterable[RunPlan]) -> float:
-    """Return the number of solvers of some runs; one that starts from a solution is a tenth."""
-    return sum(run.n_jobs * (0.1 if run.on_path else 1.0) for run in runs)
-
-
-def build_seconds(bank: BankPlan) -> float:
-    """Return the seconds of one thread that a bank is expected to take to build, roughly.
-
-    They are those of one pass that computes its kernels, or the entries of its factors; none for a
-    bank that every pass computes.
-    """
-    return 0.0 if bank.recomputed else bank.n_bytes / RECOMPUTED_BYTES_A_SECOND
-
-
-def certificate_bytes(bank: BankPlan) -> float:
-    """Return the bytes of kernel values of one pass over kernels that factors stand for."""
-    return FLOAT_BYTES * bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
-
-
-def bank_seconds(bank: BankPlan, passes: float, n_solvers: float) -> float:
-    """Return the seconds of one thread that runs on a bank are expected to take, roughly.
-
-    A second is 4 GB of passes over stored kernels, 0.4 GB of passes that compute kernels, or 100
-    solvers; each solver also takes the time of 10 factorisations of its Gram matrix.  On factors
-    it takes that of a pass over the kernels in each round instead.
-    """
-    if bank.is_factored:
-        computed = factor_rounds(bank).usual * certificate_bytes(bank)
-        each = SECONDS_OF_A_SOLVER + computed / RECOMPUTED_BYTES_A_SECOND
-        return passes * bank.n_bytes / BYTES_A_SECOND + n_solvers * each
-    speed = RECOMPUTED_BYTES_A_SECOND if bank.recomputed else BYTES_A_SECOND
-    machine = FACTORISATIONS * bank.n_points**3 / 3 / FLOPS_A_SECOND
-    return passes * bank.n_bytes / speed + n_solvers * (SECONDS_OF_A_SOLVER + machine)
+    costs = TaskCosts(plan, rounds.resolved.facts, rounds.memory_limit, TYPICAL)
+    return costs.together(batches) <= SECONDS_OF_PROCESSES
 
 
 T = TypeVar("T")

@@ -24,8 +24,9 @@ from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
+from mkldist.run.rounds import Rounds
 from mkldist.run.sweep import SweepOutcome, run_sweep
-from mkldist.run.sweep_setup import planned
+from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
 
 Solution = tuple[RunState, float, bytes]
@@ -70,11 +71,15 @@ def many_kernels(methods: dict[str, list[float]], **changes: Any) -> str:
     return sweep_text(methods, **changes).replace("[0.1, 0.3, 1.0, 3.0]", widths)
 
 
+def rounds_of(text: str) -> Rounds:
+    """Return the rounds of a sweep for one worker."""
+    spec = SweepSpec.model_validate(tomllib.loads(text))
+    return sweep_rounds(spec, Path("sweep.toml"), (), ConnectOptions(n_workers=1))
+
+
 def plan_of(text: str) -> Plan:
     """Return the plan of a sweep for one worker."""
-    spec = SweepSpec.model_validate(tomllib.loads(text))
-    plan, _ = planned(spec, Path("sweep.toml"), (), ConnectOptions(n_workers=1))
-    return plan
+    return rounds_of(text).most
 
 
 def run_here(text: str, output: Path, scheduler: str | None, **options: Any) -> SweepOutcome:

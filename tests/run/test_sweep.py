@@ -45,12 +45,11 @@ from mkldist.run.sweep import dashboard_line
 from mkldist.run.sweep_setup import (
     SECONDS_OF_PROCESSES,
     WallTime,
-    expected_seconds,
     is_small,
     parse_wall_time,
-    planned,
     scored_rows,
     split_coordinates,
+    sweep_rounds,
 )
 from mkldist.spec.datasets import SplitsSpec
 from mkldist.spec.load import load_sweep, sweep_file
@@ -61,6 +60,7 @@ from tests.run.sweeps import (
     plan_of,
     record_times,
     records,
+    rounds_of,
     run_here,
     sweep_text,
 )
@@ -457,35 +457,35 @@ BYTES_BUILT_A_SECOND = 4e8  # as the text of a plan says
     ],
 )
 def test_what_small_sweeps_are(changes, small):
-    plan = plan_of(sweep_text({"level": [1.0, 10.0, 100.0]}, **changes))
-    assert is_small(plan, plan.batches) is small
+    rounds = rounds_of(sweep_text({"level": [1.0, 10.0, 100.0]}, **changes))
+    assert is_small(rounds, rounds.most.batches) is small
 
 
 def test_the_quickstart_is_not_small_but_the_rest_of_it_may_be():
     file = sweep_file(Path("quickstart"))
     spec = load_sweep(file, (), None)
-    plan, _ = planned(spec, file, (), ConnectOptions(n_workers=1))
-    assert not is_small(plan, plan.batches)
-    last = min(plan.batches, key=lambda batch: len(batch.runs))
-    assert expected_seconds(plan, [last]) < expected_seconds(plan, plan.batches)
+    rounds = sweep_rounds(spec, file, (), ConnectOptions(n_workers=1))
+    assert not is_small(rounds, rounds.most.batches)
+    assert is_small(rounds, [min(rounds.most.batches, key=lambda batch: len(batch.runs))])
 
 
 def test_a_bank_that_takes_long_to_build_is_no_small_work():
     """A run that looks at no kernel still waits for its bank."""
     text = sweep_text({}, repeats=1) + '[[methods]]\nname = "majority"'
-    few = plan_of(text)
-    many = plan_of(text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 600"))
-    [bank] = many.banks
+    few = rounds_of(text)
+    text = text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 600")
+    many = rounds_of(text)
+    [bank] = many.most.banks
     assert bank.stored
     assert bank.n_bytes / BYTES_BUILT_A_SECOND > SECONDS_OF_PROCESSES
-    assert is_small(few, few.batches)
-    assert not is_small(many, many.batches)
+    assert is_small(few, few.most.batches)
+    assert not is_small(many, many.most.batches)
 
 
 def test_methods_from_elsewhere_get_processes():
     with misbehaving_methods():
-        plan = plan_of(sweep_text({"killing": [1.0]}))
-        assert not is_small(plan, plan.batches)
+        rounds = rounds_of(sweep_text({"killing": [1.0]}))
+        assert not is_small(rounds, rounds.most.batches)
 
 
 TEXT = sweep_text({"uniform": [1.0, 10.0], "level": [100.0]}, execution="isolated")
