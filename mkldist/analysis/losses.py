@@ -307,30 +307,30 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
     """
     import pandas as pd
 
-    validated, best = is_validated(tree), at_best(tree)
-    places = [place_of(node) for node in method_nodes(tree)]
+    validated, nodes = is_validated(tree), method_nodes(tree)
+    places = [place_of(node) for node in nodes]
     several_banks = len({place["bank"] for place in places}) > 1
-    groups: dict[tuple[str, str], dict[str, xr.DataTree]] = {}
-    for place, node in zip(places, method_nodes(tree), strict=True):
+    groups: dict[tuple[str, str], dict[str, tuple[xr.DataTree, list[str]]]] = {}
+    for place, node, best in zip(places, nodes, method_nodes(at_best(tree)), strict=True):
         name = f"{place['method']} ({place['bank']})" if several_banks else place["method"]
-        groups.setdefault((place["dataset"], str(node.attrs["task"])), {})[name] = node
+        members = groups.setdefault((place["dataset"], str(node.attrs["task"])), {})
+        members[name] = best, [] if validated else hyperparameters(node)
     found = []
     for (dataset, _), members in groups.items():
-        loss, (first, *_) = loss_name([*members.values()]), members.values()
-        columns = {name: losses_at_best(best[n.path], loss) for name, n in members.items()}
-        table = pd.DataFrame(columns, index=first.ds[SPLIT].to_numpy()).rename_axis(SPLIT)
-        table = table.dropna(axis="columns", how="all")
-        settings = {
-            name: {}
-            if validated
-            else {
-                dim: best[members[name].path][dim].item() for dim in hyperparameters(members[name])
+        first, loss = (
+            next(iter(members.values()))[0],
+            loss_name([one for one, _ in members.values()]),
+        )
+        columns = {name: losses_at_best(one, loss) for name, (one, _) in members.items()}
+        known = {name: own for name, own in columns.items() if not np.isnan(own).all()}
+        if known:
+            table = pd.DataFrame(known, index=first.ds[SPLIT].to_numpy()).rename_axis(SPLIT)
+            settings = {
+                name: {dim: one.ds[dim].item() for dim in dims}
+                for name, (one, dims) in members.items()
+                if name in known
             }
-            for name in table
-        }
-        if not table.columns.empty:
-            series = str(first.attrs.get(DATASET_SERIES, dataset))
-            overlap = overlap_of(first.ds)
+            series, overlap = str(first.attrs.get(DATASET_SERIES, dataset)), overlap_of(first.ds)
             found.append(Compared(dataset, series, loss, table, overlap, settings, validated))
     return found
 
