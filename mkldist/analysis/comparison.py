@@ -45,7 +45,7 @@ from mkldist.analysis.statistics import (
     refuse_splits,
     signed_rank_posterior,
 )
-from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import default_metric, metric_of_variable
 from mkldist.core.wording import html_of
 from mkldist.errors import InputError
@@ -349,8 +349,6 @@ def at_equal_settings(pair: Pair) -> EqualSettings | None:
 
     None if methods, Gram matrices or settings differ, so that objectives differ by right.
     """
-    import xarray as xr
-
     nodes = pair.first.node, pair.second.node
     problems = [(*map(node.attrs.get, ("method", "kernel_weights")), problem_settings(node))
                 for node in nodes]  # fmt: skip
@@ -359,27 +357,24 @@ def at_equal_settings(pair: Pair) -> EqualSettings | None:
         return None
     if {*dims} != {*hyperparameters(nodes[1])}:
         return None
-    parts = [
-        node.to_dataset()[[STATE.name, "seconds", *CERTIFICATE]]
-        .isel({SPLIT: list(rows)})
-        .assign_coords({SPLIT: range(len(rows))})
-        for node, rows in zip(nodes, zip(*pair.splits, strict=True), strict=True)
-    ]
-    parts = [part.transpose(SPLIT, *dims, ...) for part in xr.align(*parts, join="inner")]
-
-    def values(name: str) -> tuple[Array, Array]:
-        return parts[0][name].to_numpy(), parts[1][name].to_numpy()
-
-    states, seconds = values(STATE.name), values("seconds")
-    done = (states[0] == RunState.COMPLETE.value) & (states[1] == RunState.COMPLETE.value)
-    apart, disjoint = certificates_apart(values("objective"), values("dual_objective"))
-    known = done & ~np.isnan(apart)
-    if not known.any():
+    frames = []
+    for node, rows in zip(nodes, zip(*pair.splits, strict=True), strict=True):
+        number = dict(
+            zip(node.ds[SPLIT].to_numpy()[list(rows)].tolist(), range(len(rows)), strict=True)
+        )
+        runs = _complete(node, ("seconds", *CERTIFICATE))
+        frames.append(runs.assign(**{SPLIT: runs[SPLIT].map(number)}).dropna(subset=[SPLIT]))
+    both = frames[0].merge(frames[1], on=[SPLIT, *dims], suffixes=("", " again"))
+    apart, disjoint = certificates_apart(*(_both_values(both, name) for name in CERTIFICATE))
+    if np.isnan(apart).all():
         return None
-    timed = known & (seconds[1] > 0.0)
-    ratio = float(np.median(seconds[0][timed] / seconds[1][timed])) if timed.any() else math.nan
+    seconds, again = _both_values(both[~np.isnan(apart)], "seconds")
+    ratios = seconds[again > 0.0] / again[again > 0.0]
     return EqualSettings(
-        int(known.sum()), float(apart[known].max()), int(disjoint[known].sum()), ratio
+        int((~np.isnan(apart)).sum()),
+        _known(np.max, apart),
+        int(disjoint.sum()),
+        _known(np.median, ratios),
     )
 
 
@@ -717,7 +712,7 @@ def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
     >>> mkldist.analysis.agreement(tree, tree).objective_difference  # doctest: +SKIP
     0.0
     """
-    frames = [_complete(tree) for tree in (first, second)]
+    frames = [_complete(tree, (*CERTIFICATE, *LOSSES)) for tree in (first, second)]
     keys = [name for name in frames[0].columns if name in frames[1].columns]
     keys = keys[: keys.index(STATE.name)]
     both = frames[0].merge(frames[1], on=keys, suffixes=("", " again"))
@@ -741,9 +736,9 @@ def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
     )
 
 
-def _complete(tree: xr.DataTree) -> pd.DataFrame:
-    """Return the identity, the certificate and the losses of the complete runs."""
-    rows = to_frame(tree, (STATE.name, *CERTIFICATE, *LOSSES))
+def _complete(tree: xr.DataTree, names: Collection[str]) -> pd.DataFrame:
+    """Return the identity and some numbers of the complete runs."""
+    rows = to_frame(tree, (STATE.name, *names))
     return rows[rows[STATE.name] == RunState.COMPLETE.value]
 
 

@@ -30,7 +30,6 @@ from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
 from mkldist.analysis.statistics import Overlap, known_interval
 from mkldist.calibration import fit_calibration
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import InputError, nearest
 from mkldist.methods.registry import METHODS
 from mkldist.results.rows import (
@@ -287,31 +286,26 @@ def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
     loss = loss_name([node])
     if not {loss, "objective", "dual_objective"} <= set(node.data_vars):
         return
-    values, objectives, bounds = (
-        _by_value(node, name, along) for name in (loss, "objective", "dual_objective")
+    import pandas as pd
+
+    dims = (SPLIT, along, *(dim for dim in hyperparameters(node) if dim != along))
+    losses, objectives, bounds = (
+        values.reshape(*values.shape[:2], -1)
+        for values in (
+            complete_losses(node, loss, dims),
+            *(complete_values(node, name, dims) for name in ("objective", "dual_objective")),
+        )
     )
-    losses = metric_of_variable(loss).loss(values)
-    known = np.isfinite(losses) & np.isfinite(objectives)
-    count = known.sum(axis=0)
-    sums = np.where(known, losses, 0.0).sum(axis=0)
-    means = np.where(count > 0, sums / np.maximum(count, 1), np.inf)
     for place, value in enumerate(node[along].to_numpy().tolist()):
-        best = int(means[place].argmin())
-        if count[place, best]:
-            there = known[:, place, best]
-            own = np.array([losses[there, place, best], objectives[there, place, best]])
-            spread = own.std(axis=1, ddof=1) if own.shape[1] > 1 else np.full(2, np.nan)
-            of_both = np.column_stack([own.mean(axis=1), spread]).ravel().tolist()
+        known = np.isfinite(losses[:, place]) & np.isfinite(objectives[:, place])
+        means = pd.DataFrame(losses[:, place]).where(known).mean()
+        if known.any():
+            best = int(means.argmin())
+            there = known[:, best]
+            own = pd.DataFrame([losses[there, place, best], objectives[there, place, best]]).T
+            of_both = [float(one) for name in own for one in (own[name].mean(), own[name].std())]
             lower = float(bounds[there, place, best].mean())
-            yield value, loss, *of_both, lower, own.shape[1]
-
-
-def _by_value(node: xr.DataTree, name: str, along: str) -> Floats:
-    """Return a variable as (splits, values, other settings), NaN where no run is complete."""
-    others = [dim for dim in hyperparameters(node) if dim != along]
-    dims = (SPLIT, along, *others)
-    found = complete_values(node, name, dims)
-    return found.reshape(*found.shape[:2], -1)
+            yield value, loss, *of_both, lower, len(own)
 
 
 COSTS = ("passes", "seconds")

@@ -171,8 +171,7 @@ def _variables(folder: Path) -> set[str]:
 
 def other_runs(folder: Path) -> int:
     """Return how many recorded runs have no place in the results."""
-    recorded = Journal(OutputFolder(folder).records).states().keys()
-    return len(recorded - read_layout(folder).run_ids)
+    return Snapshot.of(folder).n_others
 
 
 def others_words(count: int) -> str:
