@@ -163,30 +163,13 @@ def calibration_from_dict(fields: Mapping[str, Any]) -> Calibration:
 def fit_calibration(
     values: Floats, y: Floats, method: str = "sigmoid", weights: Floats | None = None
 ) -> Calibration:
-    """Fit probabilities to the labels of rows that the decision function was not fitted on.
+    """Fit probabilities to held-out decision values (n,) and labels y (n,), above 0 for class +1.
 
     The sigmoid maximises the likelihood of Platt's targets, ``(n+ + 1) / (n+ + 2)`` for the class
-    +1 and ``1 / (n- + 2)`` for the other.  Where larger decision values do not make the class +1
-    more probable, its slope is 0.
+    +1 and ``1 / (n- + 2)`` for the other (Platt 1999, "Probabilistic outputs for support vector
+    machines"). Where larger decision values do not make the class +1 more probable, its slope is
+    0.
 
-    Parameters
-    ----------
-    values : (n,) float64
-        Decision values of held-out rows.
-    y : (n,) array
-        Labels, above 0 for the class +1.
-    method : {"sigmoid", "isotonic"}
-        Kind of function.
-    weights : (n,) float64, optional
-        Weights of the rows.
-
-    References
-    ----------
-    J. Platt, "Probabilistic outputs for support vector machines", Advances in Large Margin
-    Classifiers, 1999.
-
-    Examples
-    --------
     >>> found = fit_calibration(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 1, -1, 1]))
     >>> bool(found.probabilities(np.array(2.0)) > 0.5)
     True
@@ -241,20 +224,10 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     """Return the decision value from which on the class +1 is best predicted.
 
     It is 0, or lies in the middle between two neighbouring values, or beyond all of them, if a
-    threshold there does better; of equal ones, the nearest to 0.  Metrics without a
-    threshold, such as ``"auc"``, leave it at 0.
+    threshold there does better; of equal ones, the nearest to 0. Metrics without a threshold, such
+    as ``"auc"``, leave it at 0. The held-out `values` are (n,), the labels `y` (n,) above 0 for
+    +1.
 
-    Parameters
-    ----------
-    values : (n,) float64
-        Decision values of held-out rows.
-    y : (n,) array
-        Labels, above 0 for the class +1.
-    metric : str
-        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
-
-    Examples
-    --------
     >>> best_threshold(np.array([-3.0, -2.0, -1.0, 1.0]), np.array([-1, -1, 1, 1]), "error")
     -1.5
     """
@@ -288,14 +261,8 @@ def fit_curves(
 ) -> tuple[Calibration, ...]:
     """Fit the probabilities of the second of two classes, or of each of several against the rest.
 
-    Parameters
-    ----------
-    values : (n, 1) or (n, k) float64
-        Decision values of held-out rows: one column for two classes, else one a class.
-    numbers : (n,) intp
-        Classes of the rows, from 0.
-    method, weights
-        As for :func:`fit_calibration`.
+    The held-out decision values are (n, 1) for two classes, else (n, k); `numbers` (n,) are the
+    classes of the rows, from 0.
     """
     first = 1 if values.shape[1] == 1 else 0
     return tuple(
@@ -307,15 +274,8 @@ def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> C
     """Fit probabilities of classes, and the predictions that are best by a metric.
 
     ``"error"``, ``"log_loss"`` and ``"brier"`` predict the class of the greatest probability.
-    ``"balanced_error"`` divides the probabilities of several classes by the shares of the rows that
-    they have.  Of two classes, it and ``"f1"`` have the threshold of :func:`best_threshold`.
-
-    Parameters
-    ----------
-    values, numbers, method
-        As for :func:`fit_curves`.
-    metric : str
-        Name of a metric in :data:`mkldist.core.metrics.METRICS`.
+    ``"balanced_error"`` divides the probabilities of several classes by the shares of the rows
+    that they have.  Of two classes, it and ``"f1"`` have the threshold of :func:`best_threshold`.
     """
     k, curves = values.shape[1], fit_curves(values, numbers, method)
     if k == 1:
@@ -334,26 +294,14 @@ def cross_calibrated(
     """Fit :func:`fit_calibrated` to all rows, and score it on each fold by a fit to the others.
 
     Predictions that do not lower the loss there go by the sign, or the greatest, of the decision
-    values, unless they are of the greatest probability.
+    values, unless they are of the greatest probability.  Values are of decision functions without
+    the row's fold, of which `folds` (n,) has the numbers; `order` (k,) are the positions of
+    several classes by precedence.
 
-    Parameters
-    ----------
-    values, numbers, method, metric
-        As for :func:`fit_calibrated`; the values are of decision functions without the row's fold.
-    folds : (n,) intp
-        Fold of each row.
-    order : (k,) intp
-        Positions of several classes by precedence.
-
-    Returns
-    -------
-    calibrated : Calibrated
-        Probabilities and predictions.
-    figures : dict
-        ``method``; the number of ``folds``; ``metric``, the sweep's, or ``"error"`` if it has no
-        threshold; its value ``at_0``, without the calibration, and ``calibrated``; ``log_loss`` and
-        ``brier`` of the probabilities, and ``log_loss_of_shares`` and ``brier_of_shares`` of the
-        shares of the classes in their place.
+    The figures are ``method``; the number of ``folds``; ``metric``, the sweep's, or ``"error"`` if
+    it has no threshold; its value ``at_0``, without the calibration, and ``calibrated``;
+    ``log_loss`` and ``brier`` of the probabilities, and ``log_loss_of_shares`` and
+    ``brier_of_shares`` of the shares of the classes in their place.
     """
     k = max(2, values.shape[1])
     plain = (values[:, 0] >= 0.0).astype(np.intp)

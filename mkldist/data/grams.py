@@ -200,15 +200,9 @@ def read_grams(
     `path` is a ``.npz`` file or a zarr group with ``grams (M, n, n)``, the array `label` (n,), by
     default ``y``, that of row `weights`, and perhaps those of :func:`partitions_of`; or a ``.npy``
     file or zarr array of the matrices alone, of which the former stays on disk as a memory map.
-    `labels_path` is a file of labels if `path` has none: ``.npy``, ``.npz``, or text with one label
-    per line, perhaps after a header.  In matrices of double precision, negative eigenvalues within
-    the tolerance of the check are set to zero; only then is a memory-mapped array copied.
-
-    Raises
-    ------
-    DataError, GramError
-        If a file is absent, damaged, or has no labels or two sources of them; if a matrix is not
-        square, finite, symmetric and positive semi-definite, or the number of labels is not n.
+    `labels_path` is a file of labels if `path` has none: ``.npy``, ``.npz``, or text with one
+    label per line, perhaps after a header.  In matrices of double precision, negative eigenvalues
+    within the tolerance of the check are set to zero; only then is a memory-mapped array copied.
     """
     label = label or "y"
     with _opened(path, where) as arrays:

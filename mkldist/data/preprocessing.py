@@ -172,18 +172,13 @@ def _sparse_scale(spec: PreprocessingSpec, x: Any, split: Split | None) -> Featu
 def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
     """Return all rows of a data set of features (n, d), filled and scaled: the points of kernels.
 
-    Sparse features stay sparse: they are as they are, or scaled by ``"tfidf"``.  With
-    ``fit = "train"``, the training and unlabelled rows of `split` are fitted, else all rows.
+    Sparse features stay sparse: they are as they are, or scaled by ``"tfidf"``. With ``fit =
+    "train"``, the training and unlabelled rows of `split` are fitted, else all rows.
 
     ``zscore`` subtracts the mean and divides by the standard deviation (of the population);
-    ``minmax`` maps the range of the fitted rows onto [-1, 1].  A feature that is constant on the
+    ``minmax`` maps the range of the fitted rows onto [-1, 1]. A feature that is constant on the
     fitted rows is only shifted, to 0 on these rows.  ``tfidf`` multiplies counts by the inverse
     document frequency.
-
-    Raises
-    ------
-    DataError
-        If values are so large that their spread is not finite in float64.
     """
     if dataset.sparse is not None:
         kept: Floats = _sparse_scale(spec, dataset.sparse, split).scaled(dataset.sparse)

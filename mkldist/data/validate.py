@@ -51,14 +51,9 @@ def validate(
     """Return the data set that an entry of a sweep file describes, of the raw data of its source.
 
     Labels become numbers, and rows of other classes are left out; a random part of the rows is
-    drawn if the entry sets `per_class` or `n_points`; missing values are refused unless they are to
-    be filled; constant features are dropped; feature groups become column indices.  The data set's
-    summary says what was chosen, dropped and filled.
-
-    Raises
-    ------
-    DataError
-        If labels, features or groups cannot be used as asked, by the place `where`.
+    drawn if the entry sets `per_class` or `n_points`; missing values are refused unless they are
+    to be filled; constant features are dropped; feature groups become column indices.  The data
+    set's summary says what was chosen, dropped and filled.
     """
     labels = _drawn(spec, _checked_labels(spec, raw, where), seed, where)
     check_class_weight(spec.class_weight, labels.classes, where)

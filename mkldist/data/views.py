@@ -155,12 +155,6 @@ def with_views(
     """Return the raw data of a data set with those of its views and its file of groups.
 
     `located` returns the path of a file that the entry names.
-
-    Raises
-    ------
-    DataError, GramError
-        If a view cannot be read, its rows are not those of the data set, or its matrices are no
-        Gram matrices.
     """
     if not spec.views and spec.group_file is None:
         return raw

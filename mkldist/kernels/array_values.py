@@ -117,14 +117,8 @@ class ArrayValues:
     ) -> Iterator[tuple[int, Any]]:
         """Yield the place of each kernel among those asked for, and its values (r, c).
 
-        Parameters
-        ----------
-        kernels : (S,) intp
-            Kernels; neighbours on one feature subset share distances and products.
-        rows, cols : slice or intp array
-            Points of both sides.
-        diagonal : bool
-            True if both sides are the same points: distances on the diagonal are exactly 0.
+        Neighbours among `kernels` (S,) on one feature subset share distances and products.  Where
+        the points of both sides are the same, `diagonal`, distances on the diagonal are exactly 0.
         """
         last: tuple[int, int] | None = None
         base: Any = None

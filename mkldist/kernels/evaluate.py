@@ -35,29 +35,14 @@ def evaluate(
     symmetric: bool = False,
     out: npt.NDArray[np.floating] | None = None,
 ) -> Floats:
-    """Return ``k_m(x, z)`` for every kernel, row and column.
+    """Return ``k_m(x, z)`` for every kernel, row (r, d) and column (c, d), (M, r, c), or `out`.
 
-    Parameters
-    ----------
-    kernels : KernelList
-        M kernels.
-    rows : (r, d) float64 array, csr_array or array of str objects
-        Points x.  A kernel is zero where a point lacks one of its features, which is then NaN, or
-        one of its texts, which is then empty.
-    cols : (c, d) float64 array, csr_array or array of str objects
-        Points z, of the kind of x.  Only inner products and squared distances take sparse points.
-    cosine : bool
-        Divide by ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
-    symmetric : bool
-        True if `rows` and `cols` are equal: the result is then exactly symmetric, and exactly 1 on
-        the diagonal of cosine kernels and of those with ``k(x, x) = 1``.  Implied by ``rows is
-        cols``.
-    out : (M, r, c) float array, optional
-        Array to write to; float64 values are rounded if it is float32.
-
-    Returns
-    -------
-    (M, r, c) float64, or `out`
+    Points are float64 arrays, csr_array, or str objects.  A kernel is zero where a point lacks one
+    of its features, which is then NaN, or one of its texts, which is then empty.  Only inner
+    products and squared distances take sparse points.  With `cosine`, values are divided by
+    ``sqrt(k(x, x) k(z, z))``; those of points with ``k(x, x) = 0`` become 0. With `symmetric`,
+    implied by ``rows is cols``, the result is exactly symmetric, and exactly 1 on the diagonal of
+    cosine kernels and of those with ``k(x, x) = 1``.
     """
     shape = rows.shape[0], cols.shape[0]
     result = np.empty((len(kernels), *shape)) if out is None else out

@@ -390,18 +390,9 @@ def default_family(
     On each set of features there are Gaussians of four widths, which see them together, and
     additive kernels, each of which sums up functions of single features.  So a method chooses
     between the two by a weight for each, not by one against hundreds.  In place of an additive
-    kernel of many or of sparse features there is a linear one.
-
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        Numbers of features by the names of their sets: of all, or of each view.
-    sparse : bool
-        True for sparse features.
-    texts : bool
-        True for columns of texts, which get spectrum kernels of short substrings.
-    given : sequence of str
-        Views that are Gram matrices.
+    kernel of many or of sparse features there is a linear one; texts get spectrum kernels of short
+    substrings.  `sizes` are numbers of features by the names of their sets: of all, or of each
+    view; `given` names views that are Gram matrices.
     """
     found = []
     for name, size in sizes.items():
@@ -477,26 +468,11 @@ def kernel_list(
 ) -> KernelList:
     """Return all kernels that a bank lists over a data set's features, or its texts.
 
-    Parameters
-    ----------
-    choice : KernelChoice
-        A named family, or kernels in full.
-    n_features : int
-        Number d of features.
-    feature_names : sequence of str
-        d names, by which entries may refer to single features.
-    groups : mapping of str to tuple of int
-        Named feature groups.
-    seed : int
-        Seed of random subsets and random widths.  A larger number of them begins with the same
-        ones.  Entries with the same number and size of random subsets share them.
-    views : collection of str
-        The groups that are views.
-    left_out : collection of int
-        Numbers of the entries that are not meant, such as those of texts.
-    deviations : callable, optional
-        Returns the standard deviations of the features as kernels see them, (d,), which relative
-        widths are multiples of; by default 1.
+    `seed` draws random subsets and widths: a larger number of them begins with the same ones, and
+    entries with the same number and size of random subsets share them.  `groups` are named feature
+    groups, of which `views` are views; `left_out` are numbers of entries that are not meant, such
+    as those of texts.  `deviations` returns the standard deviations of the features as kernels see
+    them, (d,), which relative widths are multiples of; by default 1.
     """
     where = choice.where
     if n_features < 1:
