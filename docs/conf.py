@@ -30,7 +30,7 @@ extensions = [
 exclude_patterns = [
     "_build",
     "gallery",
-    "examples/*.ipynb",
+    "examples/**.ipynb",
     "jupyter_execute",
     "*.py",
 ]
@@ -68,6 +68,8 @@ os.environ["PYTHONSTARTUP"] = str(Path(__file__).parent / "kernel_startup.py")
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
+    "subsection_order": [f"gallery/{name}" for name in ("kernels", "methods", "judging", "data")],
+    "within_subsection_order": "FileNameSortKey",
     "filename_pattern": "/plot_",
     "copyfile_regex": r"(?!)",
     "min_reported_time": 1,
