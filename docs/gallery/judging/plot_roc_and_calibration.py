@@ -40,7 +40,7 @@ auc = {method: tree[f"tumours/{method}"].auc.mean().item() for method in ("level
 print(auc)
 
 # %%
-# ``prediction_curves`` returns tables; :mod:`mkldist.plot` draws them.
+# ``prediction_curves`` returns tables; ``mkldist.plot`` draws them.
 methods = ("level", "best_single")
 found = {method: analysis.prediction_curves(folder, "tumours", method) for method in methods}
 
