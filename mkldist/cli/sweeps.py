@@ -27,7 +27,7 @@ from mkldist.errors import EXIT_FAILED_RUNS, StoreError
 from mkldist.results.folder import rewritten_files
 from mkldist.results.schema import RunState
 from mkldist.results.status import others_words
-from mkldist.spec.checks import MOST_WORKERS
+from mkldist.spec.kinds import MOST_WORKERS
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -15,8 +15,8 @@ from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import MISSING_LABELS
 from mkldist.errors import DataError
-from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import SplitsSpec
+from mkldist.spec.kinds import check_fits
 from mkldist.spec.model import SelectionSpec
 
 # The names of mkldist, and those in files of semi-supervised benchmarks.

@@ -23,8 +23,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.data.checks import numbered_features
 from mkldist.data.dataset import RawData
 from mkldist.errors import DataError
-from mkldist.spec.checks import check_fits
-from mkldist.spec.kinds import Model
+from mkldist.spec.kinds import Model, check_fits
 from mkldist.spec.load import spec_error
 
 

@@ -58,7 +58,7 @@ from mkldist.scores import multiclass_scores, regression_scores, two_class_score
 from mkldist.solvers.base import learns_unlabelled
 from mkldist.solvers.solver_params import plain_settings, validate
 from mkldist.spec.banks import FACTORS
-from mkldist.spec.checks import as_path
+from mkldist.spec.kinds import as_path
 
 if TYPE_CHECKING:
     import xarray as xr

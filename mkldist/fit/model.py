@@ -71,7 +71,7 @@ from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomK
 from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.spec.checks import as_path, check_flags
+from mkldist.spec.kinds import as_path, check_flags
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,8 +41,8 @@ from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.spec.checks import MOST_WORKERS, check_flags
 from mkldist.spec.datasets import GraphTable
+from mkldist.spec.kinds import MOST_WORKERS, check_flags
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel
 from mkldist.spec.banks import PRECOMPUTED, Features, KernelChoice, KernelSpec, RandomSubsets, Range
-from mkldist.spec.checks import check_fits
+from mkldist.spec.kinds import check_fits
 from mkldist.spec.load import location_of, most_telling, spec_error, spelled_location
 
 # Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger

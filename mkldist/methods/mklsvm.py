@@ -56,9 +56,9 @@ from pydantic import Field
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.methods.deformed import LARGEST, LEAST, memory_on_graph
+from mkldist.methods.lp_mkl import ASCENT, LogWeights
 from mkldist.methods.lsvm import LSVMParams, Machines, ManifoldSvm
 from mkldist.solvers.base import Counters, Method, Problem, Search, Steps
-from mkldist.solvers.log_weights import ASCENT, LogWeights
 from mkldist.solvers.progress import Bounds
 
 TINY = float(np.finfo(np.float64).tiny)

@@ -48,8 +48,8 @@ from mkldist.planning.spec_checks import (
 from mkldist.solvers.base import Part, ProblemFacts, losses_by_target, one_of
 from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
-from mkldist.spec.checks import check_fits
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
+from mkldist.spec.kinds import check_fits
 from mkldist.spec.model import LINKED, MethodSpec, OutputsSpec, SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}

@@ -49,7 +49,7 @@ from mkldist.results.schema import (
     RunState,
     Variable,
 )
-from mkldist.spec.checks import as_path
+from mkldist.spec.kinds import as_path
 
 if TYPE_CHECKING:
     import pandas as pd

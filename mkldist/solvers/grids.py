@@ -27,7 +27,7 @@ from mkldist.solvers.solver_params import (
     validate,
 )
 from mkldist.spec.banks import Range
-from mkldist.spec.checks import check_fits
+from mkldist.spec.kinds import check_fits
 from mkldist.spec.load import spec_error
 from mkldist.spec.model import LINKED, SOURCE_PREFIX, Distribution, MethodSpec, is_distribution
 from mkldist.spec.toml_texts import spelled

@@ -28,7 +28,6 @@ from mkldist.errors import SpecError
 from mkldist.kernel_functions.custom import CustomFunction, entry_points
 from mkldist.kernel_functions.definition import Kind, Parameter
 from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
-from mkldist.spec.checks import check_fits
 from mkldist.spec.kinds import (
     LIST,
     NUMBER,
@@ -41,6 +40,7 @@ from mkldist.spec.kinds import (
     Positive,
     Sizes,
     argument_shape,
+    check_fits,
     either,
     series_shape,
     size_name,

@@ -11,10 +11,9 @@ import mkldist
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.l0_mkl import L0MklParams, solve_on
-from mkldist.methods.lp_mkl import normalised, updated
+from mkldist.methods.lp_mkl import Anderson, normalised, updated
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Counters, Problem
-from mkldist.solvers.log_weights import Anderson
 from mkldist.solvers.progress import Clock, StopReason
 from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank

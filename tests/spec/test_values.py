@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import mkldist
 from mkldist.errors import SpecError
-from mkldist.spec import checks
-from mkldist.spec.checks import as_path, check_fits, check_flags
+from mkldist.spec import kinds
 from mkldist.spec.datasets import ViewSpec
+from mkldist.spec.kinds import as_path, check_fits, check_flags
 from mkldist.spec.toml_texts import spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
@@ -55,7 +55,7 @@ def test_a_number_of_more_digits_than_python_writes_is_told_by_its_bits():
 
 
 def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):
-    monkeypatch.setattr(checks, "physical_memory", lambda: 2**31)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 2**31)
     check_fits(2**20, 2**10, "here", "things")
     with pytest.raises(SpecError) as caught:
         check_fits(2**20 + 1, 2**10, "here", "things", "Take fewer")
@@ -68,7 +68,7 @@ def test_half_of_the_memory_may_be_taken_and_no_more(monkeypatch):
 def test_more_than_there_may_be_are_refused_with_what_they_need(monkeypatch):
     check_fits(1000, 1, "here", "things", most=1000)
     for memory in (2**10, 2**60):
-        monkeypatch.setattr(checks, "physical_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(kinds, "physical_memory", lambda memory=memory: memory)
         with pytest.raises(SpecError, match=r"2,147,483,648 things, which need 2\.0 GiB of memory"):
             check_fits(2**31, 1, "here", "things", most=1000)
         with pytest.raises(SpecError, match=r"expected at most 1,000$"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mkldist.solvers.log_weights import Anderson, LogWeights
+from mkldist.methods.lp_mkl import Anderson, LogWeights
 
 
 def update(weights: LogWeights, target: np.ndarray, A: np.ndarray) -> None:
