@@ -878,7 +878,7 @@ class SupervisedClassifier(KernelClassifier):
 class MKLClassifier(SupervisedClassifier):
     """Classifier on a weighted sum of kernels, whose weights it learns.
 
-    With the default method, ``level``, it minimises
+    With the default method, ``level``, it minimises::
 
         C sum_i w_i max(0, 1 - y_i (f(x_i) + b)) + 1/2 (sum_m ||f_m||)^2,   f = sum_m f_m,
 
@@ -1196,7 +1196,7 @@ def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) 
 class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Regression on a weighted sum of kernels, whose weights it learns.
 
-    With the default method, ``primalmkl``, it minimises
+    With the default method, ``primalmkl``, it minimises::
 
         1/2 sum_i w_i (y_i - f(x_i) - b)^2 + 1/(2 C) (sum_m ||f_m||)^2,   f = sum_m f_m,
 
@@ -1282,7 +1282,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
 class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     """Outlier detection on a weighted sum of kernels, whose weights it learns.
 
-    With the default method, ``primalmkl``, it minimises
+    With the default method, ``primalmkl``, it minimises::
 
         1/2 { 1/C (sum_m ||f_m||)^2 + 1/n sum_i w_i max(0, rho - f(x_i))^2 } - rho,
 
