@@ -232,11 +232,18 @@ def constant_words(metric: Metric, value: float) -> str:
     return f"always answering {answer}{known}"
 
 
-TO_TRY = (
-    'Unless set, try metric = "balanced_error" and class_weight = "balanced" for unequal classes;',
-    "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
-)
-"""Lines of what may help where nothing beats a constant prediction."""
+TO_TRY = {
+    "classification": (
+        'Unless set, try metric = "balanced_error" and class_weight = "balanced" for unequal '
+        "classes;",
+        "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
+    ),
+    "regression": (
+        'Unless set, try target = "zscore" of [preprocessing];',
+        "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
+    ),
+}
+"""Lines of what may help where nothing beats a constant prediction, by task."""
 
 
 def only_shifted(differences: Floats) -> bool:

@@ -429,7 +429,9 @@ def _no_better(summary: Sequence[Row]) -> Iterator[str]:
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
     if names:
         yield f"So nothing is starred on {', '.join(names)}: the best row is marked."
-        yield from TO_TRY
+        marked = [METRICS[row["metric"]] for row in summary if row["dataset"] in names]
+        for task in dict.fromkeys(metric.task for metric in marked):
+            yield from TO_TRY[task]
 
 
 def _edges(summary: Sequence[Row]) -> list[str]:

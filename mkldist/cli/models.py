@@ -138,7 +138,7 @@ def _no_better(choice: Choice) -> list[str]:
     if choice.standing is None or not choice.standing.no_better:
         return []
     first = f"warning:  do not rely on this model: it is {choice.standing.words}."
-    return [first, *(f"          {line}" for line in TO_TRY)]
+    return [first, *(f"          {line}" for line in TO_TRY[choice.standing.metric.task])]
 
 
 def _chosen(choice: Choice) -> str:

@@ -374,6 +374,7 @@ def _progress_line(status: SweepStatus) -> str:
 def _status_document(status: SweepStatus) -> dict[str, Any]:
     """Return the status for ``--json``."""
     from mkldist.analysis.summary import recorded_table
+    from mkldist.results.status import traceback_of
 
     some = status.counts.get(RunState.COMPLETE, 0)
     return {
@@ -388,7 +389,7 @@ def _status_document(status: SweepStatus) -> dict[str, Any]:
             for node, counts in status.by_node.items()
         },
         "at_work": status.at_work,
-        "failed": status.failed,
+        "failed": [vars(run) | {"traceback": traceback_of(status, run)} for run in status.failed],
         "others": status.others,
         "damaged_records": status.n_damaged,
         "summary": recorded_table(status.path, status.held).summary if some else [],

@@ -182,10 +182,11 @@ def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
             f"{ending * (not math.isnan(row['constant']))}.{following}"
         )
     left = len(answers) - len(found)
+    tasks = dict.fromkeys(METRICS[name].task for name in answers["metric"])
     return [
         *found,
         *([f"The table of answers has {left} more data sets."] if left else []),
-        *(TO_TRY if answers["no_better"].all() else []),
+        *(line for task in tasks if answers["no_better"].all() for line in TO_TRY[task]),
     ]
 
 

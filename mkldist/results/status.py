@@ -114,6 +114,12 @@ def sweep_status(path: str | Path) -> SweepStatus:
     )
 
 
+def traceback_of(status: SweepStatus, run: FailedRun) -> str:
+    """Return the traceback of a failed run; empty if the record has none or is gone."""
+    record = status.held.store.read(run.id) if status.held else None
+    return "" if record is None else str(record.provenance.get("traceback", ""))
+
+
 @dataclass(frozen=True)
 class Recorded:
     """Numbers of recorded runs."""

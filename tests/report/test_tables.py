@@ -143,7 +143,9 @@ def test_where_nothing_beats_a_constant_the_answer_says_so_and_what_to_try(finis
     answers = answers_of(finished).assign(no_better=True, constant=0.2611)
     best, *advice = answer_sentences(finished, answers)
     assert "26.11 %" in best
-    assert advice == [*TO_TRY]
+    assert advice == [*TO_TRY["classification"]]
+    _, *advice = answer_sentences(finished, answers.assign(metric="rmse"))
+    assert advice == [*TO_TRY["regression"]]
 
 
 def test_methods_that_are_alike_on_every_split_have_no_test(finished):

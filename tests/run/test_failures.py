@@ -28,6 +28,7 @@ from mkldist.errors import (
     OutputError,
 )
 from mkldist.results.schema import RunState
+from mkldist.results.status import sweep_status, traceback_of
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from tests.run.damage import values_of
@@ -58,7 +59,8 @@ def test_a_solver_that_raises_is_a_recorded_result_and_the_others_finish(tmp_pat
         assert outcome.counts[RunState.COMPLETE] == 4
         failed = [r for r in records(output).values() if r.state is RunState.FAILED]
         assert {r.error for r in failed} == {"ArithmeticError: no solution for C = 10"}
-        assert "misbehaving.py" in failed[0].provenance["traceback"]
+        status = sweep_status(output)
+        assert all("misbehaving.py" in traceback_of(status, run) for run in status.failed)
         again = run_here(text, output, scheduler)
         assert (again.computed, again.failed) == (0, 2)
         before = record_times(output)
