@@ -34,7 +34,7 @@ from mkldist.data.splits import (
     restricted,
 )
 from mkldist.errors import DataError, SpecError
-from mkldist.spec import checks
+from mkldist.spec import kinds
 from mkldist.spec.datasets import SplitsSpec
 from mkldist.spec.model import SelectionSpec
 from tests.data.mistakes import mistake
@@ -290,7 +290,7 @@ def test_splits_that_memory_does_not_hold_are_refused_before_they_are_drawn(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     labelled = {"labelled_per_class": 2} if kind == "semi-supervised" else {}
-    monkeypatch.setattr(checks, "physical_memory", lambda: 10**6)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 10**6)
     with pytest.raises(SpecError, match=r"splits of data set 't': found \d+,000 splits.* repeats"):
         made(dataset(10, 10), kind=kind, repeats=10_000, **labelled)
 

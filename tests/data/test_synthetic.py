@@ -10,7 +10,7 @@ from sklearn.datasets import make_friedman1, make_moons
 from mkldist.data.dataset import RawData
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.errors import SpecError
-from mkldist.spec import checks
+from mkldist.spec import kinds
 from tests.data.mistakes import mistake
 
 MANY = 40_000
@@ -157,7 +157,7 @@ def test_wrong_options(name: str, options: dict[str, Any], words: tuple[str, ...
 def test_too_many_points_are_refused_with_what_they_need(
     monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any], words: str
 ) -> None:
-    monkeypatch.setattr(checks, "physical_memory", lambda: 10**6)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 10**6)
     with mistake(words, error=SpecError):
         generate(name, options, 0, "t")
 

@@ -21,7 +21,7 @@ from mkldist.kernels import Gaussian, Laplacian, Matern, Polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, check_entry, kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Precomputed
-from mkldist.spec import checks
+from mkldist.spec import kinds
 from mkldist.spec.banks import BankSpec, Family, KernelSpec
 
 NAMES = ("radius", "texture", "area", "smoothness", "symmetry")
@@ -194,7 +194,7 @@ def test_empty_groups_are_refused():
     ],
 )
 def test_what_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, entry, found):
-    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 10**6)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 2 * 10**6)
     with pytest.raises(SpecError, match=rf"banks\.bank.*: found {found}.* half of this machine's"):
         kernels_of(entry)
 

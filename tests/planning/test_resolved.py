@@ -36,7 +36,7 @@ from mkldist.planning.resolved import (
 )
 from mkldist.planning.spec_checks import resolve_methods
 from mkldist.solvers.base import most_points
-from mkldist.spec import checks
+from mkldist.spec import kinds
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
 from mkldist.spec.model import SweepSpec
@@ -412,9 +412,9 @@ trials = 3
 def test_the_runs_of_all_data_sets_count_and_those_of_a_search_do_not(monkeypatch):
     spec = sweep(WORDS)
     facts = {name: plans.dataset(name, n_splits=7) for name in ("a", "b")}
-    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 42 * RUN_BYTES)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 2 * 42 * RUN_BYTES)
     check_number_of_runs(spec, facts, resolve_methods(spec))
-    monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 42 * RUN_BYTES - 1)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 2 * 42 * RUN_BYTES - 1)
     with pytest.raises(SpecError, match=r"methods: found 42 runs, which need .* splits\.repeats"):
         check_number_of_runs(spec, facts, resolve_methods(spec))
 

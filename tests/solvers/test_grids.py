@@ -11,7 +11,7 @@ import pytest
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.grids import Span, expand, searched
-from mkldist.spec import checks
+from mkldist.spec import kinds
 
 LEVEL = METHODS["level"]
 
@@ -77,7 +77,7 @@ def test_mistakes_are_named(settings, message):
 
 @pytest.mark.parametrize("read", [expand, searched])
 def test_a_grid_that_memory_does_not_hold_is_refused_before_it_is_made(monkeypatch, read):
-    monkeypatch.setattr(checks, "physical_memory", lambda: 10**6)
+    monkeypatch.setattr(kinds, "physical_memory", lambda: 10**6)
     many = {"start": 1, "stop": 2, "num": 1000}
     with pytest.raises(SpecError, match="m: found 1,000,000 settings, which need"):
         read(LEVEL, "m", {"C": many, "tol": many}, None)
