@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 from jsonschema import Draft7Validator
 
+from docs.reference_tables import KEYS
 from mkldist.cli import command
 from mkldist.cli.schema import FILE, LINE, sweep_schema
 from mkldist.methods.registry import METHODS
 from mkldist.spec.load import shipped_sweeps
 from tests.cli.test_catalogue import CSV, MISTAKES, SWEEP
-from tests.manual import KEYS
 
 NOT_IN_SCHEMA = ("options.",)  # of each synthetic data set its own
 
