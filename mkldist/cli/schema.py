@@ -66,7 +66,8 @@ def sweep_schema() -> dict[str, Any]:
                "on": entry["on"] | {"additionalProperties": _table(same)}}  # fmt: skip
         tables[name] = {"title": name, "required": ["name"], **_table(entry | keys | own)}
     entries = [{"$ref": f"#/$defs/{name}"} for name in METHODS]
-    found["properties"]["methods"]["items"] = {"anyOf": entries}
+    named = {"properties": {"name": {"enum": [*METHODS]}}}  # for the message of an unknown name
+    found["properties"]["methods"]["items"] = named | {"anyOf": entries}
     found = {"$schema": "http://json-schema.org/draft-07/schema#", **found}
     in_lines: dict[str, Any] = json.loads(json.dumps(found), object_hook=_in_one_line)
     return in_lines
