@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from docs.reference_tables import TABLE, with_tables
+from docs.reference_tables import TABLE, objects_of, with_tables
 
 project = "mkldist"
 author = "the developers of mkldist"
@@ -83,6 +83,17 @@ numpydoc_show_class_members = False
 nitpick_ignore_regex = [("py:.*", r"(numpy|scipy|sklearn|xarray|dask|distributed|pandas)\..*")]
 
 
+def remove_stale(app: Any) -> None:
+    """Remove pages that were generated for objects and scripts that are there no more."""
+    docs = Path(app.srcdir)
+    objects = set(objects_of((docs / "reference" / "python.md").read_text("utf-8")))
+    scripts = {script.stem for script in docs.glob("gallery/**/plot_*.py")}
+    pages = [one for one in docs.glob("reference/python/*.rst") if one.stem not in objects]
+    pages += [one for one in docs.glob("examples/**/plot_*.rst") if one.stem not in scripts]
+    for page in pages:
+        page.unlink()
+
+
 def write_tables(app: Any, page: str, source: list[str]) -> None:
     """Write the tables of the reference where a page names them."""
     source[0] = with_tables(source[0])
@@ -101,6 +112,7 @@ def is_left_out(app: Any, kind: str, name: str, found: Any, *others: Any) -> boo
 
 def setup(app: Any) -> dict[str, bool]:
     """Connect to Sphinx."""
+    app.connect("builder-inited", remove_stale, priority=1)
     app.connect("source-read", write_tables)
     app.connect("env-get-outdated", pages_with_tables)
     app.connect("autodoc-skip-member", is_left_out)

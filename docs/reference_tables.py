@@ -103,6 +103,17 @@ def with_tables(text: str) -> str:
     return TABLE.sub(lambda found: "\n".join(table(found["name"])), text)
 
 
+def objects_of(text: str) -> list[str]:
+    """Return the objects that a page lists by ``autosummary``, by their names in Python."""
+    found, module = [], ""
+    for line in text.splitlines():
+        if line.startswith(".. currentmodule:: "):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   \w+", line):
+            found.append(f"{module}.{line.strip()}")
+    return found
+
+
 def table(name: str) -> Sequence[str]:
     """Return the lines of a table: that of a part of the sweep file, of the results, of a list.
 

@@ -19,6 +19,7 @@ from docs.reference_tables import (
     TABLE,
     VARIABLES,
     error_classes,
+    objects_of,
     table,
     type_of,
     with_tables,
@@ -73,17 +74,6 @@ def vars_of(name: str) -> Any:
 
 
 PUBLIC = public_objects()
-
-
-def listed() -> list[str]:
-    """Return the objects that the page of Python lists."""
-    found, module = [], ""
-    for line in PYTHON.splitlines():
-        if line.startswith(".. currentmodule:: "):
-            module = line.split()[-1]
-        elif re.fullmatch(r"   \w+", line):
-            found.append(f"{module}.{line.strip()}")
-    return found
 
 
 def test_every_table_of_the_sweep_file_is_known():
@@ -143,7 +133,7 @@ def test_its_examples_print_what_they_show(name):
 
 
 def test_the_page_of_python_lists_every_public_object_once():
-    assert sorted(listed()) == sorted(PUBLIC)
+    assert sorted(objects_of(PYTHON)) == sorted(PUBLIC)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
