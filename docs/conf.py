@@ -72,7 +72,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "filename_pattern": "/plot_",
     "copyfile_regex": r"(?!)",
-    "min_reported_time": 1,
+    "write_computation_times": False,
     "abort_on_example_error": True,
 }
 
