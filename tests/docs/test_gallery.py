@@ -44,4 +44,6 @@ def test_it_needs_no_network_and_leaves_nothing_behind(script: Path):
     code = script.read_text(encoding="utf-8")
     assert not [word for word in NETWORK if word in code]
     # a sweep writes its results into a temporary folder
-    assert code.count("mkldist.sweep(") == code.count("output=") == code.count("mkdtemp()")
+    assert (
+        code.count("mkldist.sweep(") == code.count("output=") == code.count("TemporaryDirectory()")
+    )

@@ -44,10 +44,10 @@ kernels = [
     Spectrum(length=[1, 2, 3, 4, 5, 6, 7], features="dna"),
 ]
 names = ["expression", "noise", *(f"DNA, {k}" for k in range(1, 8))]  # numbers come first in a bank
-errors, weights = np.empty((6, 10)), np.empty((6, 9))
-for r in range(6):
+errors, weights = np.empty((5, 10)), np.empty((5, 9))
+for r in range(5):
     rng = np.random.default_rng(r)
-    (table, y), (new, y_new) = draw(200, rng), draw(300, rng)
+    (table, y), (new, y_new) = draw(160, rng), draw(200, rng)
     bank = mkldist.KernelBank(table, kernels, texts=["dna"], normalisation=["cosine", "variance"])
     for m, chosen in enumerate([*[[m] for m in range(9)], list(range(9))]):
         part = bank[chosen]
@@ -71,7 +71,7 @@ for ax in (left, right):
 plt.show()
 
 # %%
-# Six independent draws of 200 training and 300 test sequences.
+# Five independent draws of 160 training and 200 test sequences.
 #
 # **Take away.**  Short substrings occur in every sequence, long ones in hardly two, so middle
 # lengths are best; with all lengths in the bank you need not know which.  Kernels of numbers stand

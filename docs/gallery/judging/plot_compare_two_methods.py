@@ -35,7 +35,8 @@ spec = {
     ],
     "methods": [{"name": "level", "C": 1}, {"name": "best_single", "C": 1}],
 }
-folder = f"{tempfile.mkdtemp()}/pair"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/pair"
 tree = mkldist.sweep(spec, output=folder, workers=0, progress=False)
 differences = (
     (tree["wdbc/level"].test_error - tree["wdbc/best_single"].test_error).to_numpy().ravel()

@@ -45,16 +45,16 @@ for ax, (title, row) in zip(axes, rows.items(), strict=True):
     ends = shown.cumsum()
     colours = ["C1" if part > 0 else "C0" for part in shown]
     ax.barh(shown.index, shown, left=ends - shown, color=colours)
-    for place, (part, end) in enumerate(zip(shown, ends, strict=True)):
-        ax.annotate(
-            f"{part:+.2f}", (max(end, end - part), place), (3, 0), textcoords="offset points",
-            va="center", fontsize="small",
-        )  # fmt: skip
+    for place, part in enumerate(shown):
+        at = ax.get_yaxis_transform()
+        ax.text(
+            0.99, place, f"{part:+.2f}", transform=at, ha="right", va="center", fontsize="small"
+        )
     ax.axvline(0, color="k", linewidth=0.8)
     ax.axvline(values[row], color="k", linestyle="--", linewidth=0.8)
     ax.invert_yaxis()
     ax.use_sticky_edges = False
-    ax.margins(x=0.15)
+    ax.margins(x=0.2)
     truth = y_test.iloc[row]
     ax.set(title=f"{title} (truly {truth})\ndecision value {values[row]:+.2f}")
     ax.set_xlabel("decision value, added up from the top")

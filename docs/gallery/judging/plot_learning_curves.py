@@ -39,7 +39,8 @@ spec = {
         {"name": "best_single", "C": 1},
     ],
 }
-folder = f"{tempfile.mkdtemp()}/learning"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/learning"
 tree = mkldist.sweep(spec, output=folder, workers=0, progress=False)
 curves = analysis.learning_curve(tree)
 print(curves.query("method == 'level'")[["n_train", "mean", "low", "high", "n_splits"]])

@@ -41,7 +41,8 @@ spec = {
         {"name": "best_single", "C": 1},
     ],
 }
-folder = f"{tempfile.mkdtemp()}/kernels"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/kernels"
 tree = mkldist.sweep(spec, output=folder, workers=0, progress=False)
 joined = mkldist.concat(tree, "n_kernels")
 

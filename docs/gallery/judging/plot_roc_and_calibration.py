@@ -34,7 +34,8 @@ spec = {
     "methods": [{"name": "level", "C": 1}, {"name": "best_single", "C": 1}],
     "outputs": {"predictions": True},
 }
-folder = f"{tempfile.mkdtemp()}/curves"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/curves"
 tree = mkldist.sweep(spec, data={"tumours": (x, y)}, output=folder, workers=0, progress=False)
 auc = {method: tree[f"tumours/{method}"].auc.mean().item() for method in ("level", "best_single")}
 print(auc)

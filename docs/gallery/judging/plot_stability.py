@@ -32,7 +32,8 @@ spec = {
     ],
     "methods": [{"name": "level", "C": [0.03, 0.3, 3]}],
 }
-folder = f"{tempfile.mkdtemp()}/stability"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/stability"
 node = mkldist.sweep(spec, output=folder, workers=0, progress=False)["wdbc/level"]
 
 # %%

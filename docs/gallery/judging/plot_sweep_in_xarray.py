@@ -34,7 +34,8 @@ spec = {
     ],
     "methods": [{"name": "lp_mkl", "C": [0.001, 0.01, 0.1, 1, 10], "p": [1.1, 1.5, 2, 4]}],
 }
-folder = f"{tempfile.mkdtemp()}/grid"
+temporary = tempfile.TemporaryDirectory()  # removed at the end
+folder = f"{temporary.name}/grid"
 tree = mkldist.sweep(spec, output=folder, workers=0, progress=False)
 node = tree["wdbc/lp_mkl"].to_dataset()
 print(node.test_error.sizes)

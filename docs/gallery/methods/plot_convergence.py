@@ -11,10 +11,12 @@ iteration, and the relative gap between them shows the way.
 # 90 kernels on a third of the breast cancer table of scikit-learn.
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 import mkldist
+from mkldist import plot
 from mkldist.kernels import Gaussian
 
 plt.style.use("tableau-colorblind10")
@@ -33,17 +35,21 @@ for method, solution in solutions.items():
     print(f"{method:>11}: objective {solution.objective:.4f}, gap {solution.gap:.1e}")
 
 # %%
+# :func:`mkldist.plot.convergence` draws a table of them, and the traces of a sweep too.
+names = ["passes", "seconds", "gap"]
+table = pd.concat(
+    pd.DataFrame({name: solution.trace[name] for name in names}).assign(method=method)
+    for method, solution in solutions.items()
+)
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
-for (method, solution), marker in zip(solutions.items(), "osD^v", strict=True):
-    trace = solution.trace
-    left.loglog(trace["passes"], trace["gap"], marker=marker, markersize=4, label=method)
-    right.loglog(trace["seconds"], trace["gap"], marker=marker, markersize=4, label=method)
-left.set(xlabel="passes over all 90 kernels", ylabel="relative gap")
-right.set(xlabel="seconds of this machine (s)")
-for ax in (left, right):
+for ax, against in ((left, "passes"), (right, "seconds")):
+    plot.convergence(table, against, ax=ax)
+    ax.set_xscale("log")
     ax.axhline(0.01, color="0.5", linestyle=":", zorder=0)
+left.set(xlabel="passes over all 90 kernels")
 left.annotate("default tolerance", (1, 0.01), (0, 3), textcoords="offset points", color="0.4")
-left.legend()
+right.set(xlabel="seconds on one processor (s)", ylabel="")
+right.get_legend().remove()
 plt.show()
 
 # %%

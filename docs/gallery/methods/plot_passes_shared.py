@@ -40,12 +40,10 @@ spec = {
     ],
 }
 ways = {"isolated": "one by one", "shared": "together", "path": "together, along a path"}
-read = {}
+read, temporary = {}, tempfile.TemporaryDirectory()  # removed at the end
 for way in ways:
-    folder = tempfile.mkdtemp()
-    tree = mkldist.sweep(
-        {**spec, "execution": way}, output=f"{folder}/{way}", workers=0, progress=False
-    )
+    folder = f"{temporary.name}/{way}"
+    tree = mkldist.sweep({**spec, "execution": way}, output=folder, workers=0, progress=False)
     for method in ("level", "spicymkl"):
         node = tree[f"wdbc/{method}"]
         read[method, way] = float((node.pass_bytes / node.bank_bytes).sum())
