@@ -7,7 +7,7 @@ The folder ``published`` has the papers' numbers, a CSV file an experiment, ``co
 texts on numbers that differ, and ``outcomes``: what results said.  Results that repeat an
 experiment take hours to compute and gigabytes to keep, and the page needs little of them: ours of
 each published number, the figures that decide each conclusion, and what ran where.  So the page
-needs the results of a sweep once.  The manual, ``sweeps/README.md``, describes the files.
+needs the results of a sweep once.  ``docs/explanation/papers.md`` describes the files.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ Verdict = Literal["reproduced", "not reproduced", "not decided", "not testable"]
 
 @dataclass(frozen=True)
 class Published:
-    """A number of a paper, a row of a file: the manual explains its columns; `sd` may be NaN."""
+    """A number of a paper, a row of a file: docs/explanation/papers.md has its columns; `sd` may be NaN."""
 
     experiment: str
     dataset: str
@@ -124,7 +124,7 @@ class Means(NamedTuple):
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Conclusion of a paper on two methods, or on one at two settings: the manual has its keys."""
+    """Conclusion of a paper on two methods, or on one at two settings: docs/explanation/papers.md has its keys."""
 
     paper: str
     words: str
