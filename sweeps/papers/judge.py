@@ -70,7 +70,7 @@ Verdict = Literal["reproduced", "not reproduced", "not decided", "not testable"]
 
 @dataclass(frozen=True)
 class Published:
-    """A number of a paper, a row of a file: docs/explanation/papers.md has its columns; `sd` may be NaN."""
+    """A number of a paper, a row of a file; docs/explanation has its columns; `sd` may be NaN."""
 
     experiment: str
     dataset: str
@@ -124,7 +124,7 @@ class Means(NamedTuple):
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Conclusion of a paper on two methods, or on one at two settings: docs/explanation/papers.md has its keys."""
+    """Conclusion of a paper on two methods, or on one at two settings; docs/explanation has its keys."""
 
     paper: str
     words: str
