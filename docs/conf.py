@@ -32,6 +32,7 @@ exclude_patterns = [
     "gallery",
     "examples/**.ipynb",
     "jupyter_execute",
+    "**sg_execution_times.rst",  # of earlier builds
     "*.py",
 ]
 templates_path = ["_templates"]

@@ -124,7 +124,7 @@ class Means(NamedTuple):
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Conclusion of a paper on two methods, or on one at two settings; docs/explanation has its keys."""
+    """Conclusion of a paper on two methods, or one at two settings; docs/explanation has keys."""
 
     paper: str
     words: str
