@@ -75,6 +75,9 @@ sphinx_gallery_conf = {
     "copyfile_regex": r"(?!)",
     "write_computation_times": False,
     "abort_on_example_error": True,
+    "backreferences_dir": "examples/backreferences",  # of objects to the scripts that use them
+    "doc_module": ("mkldist",),
+    "reference_url": {"mkldist": None},
 }
 
 autosummary_generate = True
@@ -88,9 +91,13 @@ def remove_stale(app: Any) -> None:
     """Remove pages that were generated for objects and scripts that are there no more."""
     docs = Path(app.srcdir)
     objects = set(objects_of((docs / "reference" / "python.md").read_text("utf-8")))
-    scripts = {script.stem for script in docs.glob("gallery/**/plot_*.py")}
+    gallery, examples = docs / "gallery", docs / "examples"
+    scripts = {one.relative_to(gallery).with_suffix("") for one in gallery.rglob("plot_*.py")}
     pages = [one for one in docs.glob("reference/python/*.rst") if one.stem not in objects]
-    pages += [one for one in docs.glob("examples/**/plot_*.rst") if one.stem not in scripts]
+    of_scripts = {
+        one: one.relative_to(examples).with_suffix("") for one in examples.rglob("plot_*.rst")
+    }
+    pages += [page for page, script in of_scripts.items() if script not in scripts]
     for page in pages:
         page.unlink()
 

@@ -36,7 +36,11 @@ def test_it_makes_a_page(script: Path):
     assert len(" ".join(words)) > 100  # the paragraph on what it shows
     assert "plt.subplots(" in code
     assert "plt.show()" in code
-    assert re.search(r"^# \*\*Take away\.\*\*", code.split("# %%")[-1], re.MULTILINE)
+    end = code.split("# %%")[-1]
+    assert re.search(r"^# \*\*Take away\.\*\*", end, re.MULTILINE)
+    pages = re.findall(r":doc:`/([^`]+)`", end)
+    assert pages
+    assert all((DOCS / f"{page}.md").exists() for page in pages)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

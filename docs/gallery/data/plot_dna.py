@@ -76,3 +76,5 @@ plt.show()
 # **Take away.**  Short substrings occur in every sequence, long ones in hardly two, so middle
 # lengths are best; with all lengths in the bank you need not know which.  Kernels of numbers stand
 # beside them, and take weight where they add something.
+#
+# Read on: :doc:`/howto/texts_and_dna`.

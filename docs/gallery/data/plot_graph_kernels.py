@@ -107,3 +107,5 @@ plt.show()
 # **Take away.**  Any kernel that a program computes can be weighed against others.  Too little
 # context tells nothing; too much is nearly unique for every node, and so tells nothing either.
 # With all rounds in the bank the error is near that of the best one, which you need not know.
+#
+# Read on: :doc:`/howto/precomputed_kernels`.

@@ -68,3 +68,5 @@ plt.show()
 # **Take away.**  Keep rows that lack a view: where many do, leaving them out wastes what they
 # tell.  Zero kernels and filling are equal here.  Which is better depends on the data, so try
 # both; zeros invent nothing.
+#
+# Read on: :doc:`/howto/views`, :doc:`/howto/missing_values`.

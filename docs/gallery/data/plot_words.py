@@ -71,3 +71,5 @@ plt.show()
 # %%
 # **Take away.**  Texts need no features made by hand: name the columns in ``texts``.  A classifier
 # of two classes answers with one of the two for every text, also for English and French.
+#
+# Read on: :doc:`/howto/texts_and_dna`.

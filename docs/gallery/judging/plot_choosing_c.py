@@ -52,3 +52,5 @@ plt.show()
 # error on inner folds is another number again: ``C`` was chosen by it, and inner folds train on
 # fewer rows.  Report the test error of the chosen setting, and let the sweep choose in each split
 # anew.
+#
+# Read on: :doc:`/howto/select_hyperparameters`.

@@ -83,3 +83,5 @@ plt.show()
 # **Take away.**  More splits of the same rows make the dotted curve as narrow as you like; they do
 # not make new rows.  Fix the difference that matters before you look (here one percentage point),
 # and report all three probabilities.
+#
+# Read on: :doc:`/explanation/statistics`, :doc:`/howto/compare_two_methods`.

@@ -64,5 +64,7 @@ plt.show()
 # Orange parts speak for malignant, blue ones for benign.
 #
 # **Take away.**  The parts are exact, not an estimate.  They explain the model, and not the
-# disease:  of two features that say the same, either may have the part of both.  ``mkldist predict
+# disease: of two features that say the same, either may have the part of both.  ``mkldist predict
 # --explain`` adds such parts to a table of predictions.
+#
+# Read on: :doc:`/howto/explain_a_prediction`.

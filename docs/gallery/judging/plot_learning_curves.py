@@ -62,3 +62,5 @@ plt.show()
 # asks for other kernels or features.  In these data one kernel on all features is right, and
 # ``best_single`` finds it with few rows.  Learnt weights need more rows to find it, and the mean
 # of all kernels never does.
+#
+# Read on: :doc:`/tutorials/scaling_study`.

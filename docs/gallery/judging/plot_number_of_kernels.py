@@ -68,3 +68,5 @@ plt.show()
 # stays where it is.  The mean of all kernels has the same error, but it needs all of them for
 # every new row; the number of kernels with learnt weights grows far more slowly than that of
 # candidates.
+#
+# Read on: :doc:`/tutorials/scaling_study`.

@@ -65,3 +65,5 @@ plt.show()
 # **Take away.**  Where *yes* is rare, report average precision beside AUC, and the share of *yes*,
 # which is the precision of guessing.  In a sweep, ``metric = "average_precision"`` selects by it.
 # The curves are those of one split.
+#
+# Read on: :doc:`/explanation/unequal_classes`.

@@ -66,3 +66,5 @@ plt.show()
 # **Take away.**  The ROC curve judges the order of the decision values, the calibration curve the
 # numbers.  A model may be good at one and bad at the other.  For probabilities of new rows give an
 # estimator ``calibration="sigmoid"``, or ``mkldist fit`` the option ``--calibrate``.
+#
+# Read on: :doc:`/explanation/probabilities`.

@@ -60,3 +60,5 @@ plt.show()
 # **Take away.**  With six data sets the critical difference is two and a half ranks: even *always
 # the larger class*, last on each of them, is hardly told from the others.  Choose a method by what
 # you need (few kernels, many kernels, time), and let your own data decide between two of them.
+#
+# Read on: :doc:`/howto/several_data_sets`, :doc:`/explanation/statistics`.

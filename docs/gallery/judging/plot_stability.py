@@ -57,5 +57,7 @@ plt.show()
 # Blue: the split selects the kernel.  In brackets, the 95 % interval of the stability.
 #
 # **Take away.**  A feature that every split selects is worth a story; one that every third split
-# selects stands for a group of features that say the same.  Report the stability beside the list
-# of selected kernels, and beside the error, at the same C.
+# selects may stand for a group of features that say the same.  Report the stability beside the
+# list of selected kernels, and beside the error, at the same C.
+#
+# Read on: :doc:`/explanation/sources`.

@@ -2,7 +2,7 @@
 A sweep, drawn by xarray
 ========================
 
-Results of a sweep are an :class:`xarray.DataTree` with named dimensions: splits, hyperparameters,
+Results of a sweep are an ``xarray.DataTree`` with named dimensions: splits, hyperparameters,
 kernels.  So most questions are one line: select, average over the splits, plot.
 """
 
@@ -68,3 +68,5 @@ plt.show()
 # **Take away.**  ``tree["DATA/METHOD"].variable`` is an array with names.  ``sel`` and ``isel``
 # select, ``mean("split")`` averages, ``groupby`` groups kernels, ``plot`` draws.  The errors are
 # means of five splits of the same rows: small differences between settings mean nothing.
+#
+# Read on: :doc:`/explanation/results_tree`.

@@ -65,3 +65,5 @@ plt.show()
 # **Take away.**  Factors are an approximation that says how good it is.  The exact gap is a bound,
 # and a cautious one: decisions agree long before it is small.  On some hundred rows Gram matrices
 # are the better choice; factors are for many thousands, where matrices do not fit in memory.
+#
+# Read on: :doc:`/tutorials/many_points`, :doc:`/howto/out_of_memory`.

@@ -28,7 +28,7 @@ bank = mkldist.KernelBank(
 )
 
 # %%
-# Kernels on the same features form a group.  ``groups=`` of :func:`mkldist.solve` would name other
+# Kernels on the same features form a group.  ``groups=`` of ``mkldist.solve`` would name other
 # groups.
 solutions = {
     "level: single kernels": mkldist.solve("level", bank, y, C=0.3),
@@ -51,4 +51,6 @@ plt.show()
 # %%
 # **Take away.**  Use ``group_mkl`` when the question is *which table, pathway or column*: all
 # kernels of a group come in or stay out together.  Use ``level`` when the width itself is to be
-# selected.  Both have the same form of certificate, and the same ``C``.
+# selected.  Both come with a certificate of their own problem.
+#
+# Read on: :doc:`/howto/kernels_on_groups_of_features`.

@@ -38,8 +38,8 @@ x_train, x_test = scaler.transform(x[train]), scaler.transform(x[test])
 
 # %%
 # ``uniform`` gives every kernel the same weight.  So the spread of a kernel's part of the decision
-# values shows what the normalisation alone does.  C is chosen for each by the test error, from ten
-# values, so that no normalisation suffers from a C that suits another.
+# values shows what the normalisation alone does.  For each normalisation we draw the shares at the
+# C of least test error, so that none suffers from a C that suits another.
 values_of_c = np.logspace(-4, 5, 10)
 shares = np.empty((len(normalisations), len(names)))
 errors = np.empty((len(normalisations), len(values_of_c)))
@@ -83,3 +83,5 @@ plt.show()
 # well on this table, but a bank of four kernels has become a single one.  With ``"variance"``, the
 # default, each kernel has its say, and a good ``C`` lies near 1.  With ``"trace"``, as in most
 # papers, a good ``C`` is some hundred times larger: it grows with the number of training rows.
+#
+# Read on: :doc:`/explanation/normalisation_and_c`.

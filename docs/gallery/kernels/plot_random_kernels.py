@@ -59,3 +59,5 @@ plt.show()
 # solution needs.  The working set saves most of the passes at every ``C``.  Screening excludes
 # nearly all kernels where ``C`` is small, and none where it is large.  Both lose nothing: the gap
 # is that of the problem with all kernels.
+#
+# Read on: :doc:`/explanation/certificates`.

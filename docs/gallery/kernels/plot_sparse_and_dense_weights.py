@@ -84,3 +84,5 @@ plt.show()
 # The middle, ``p`` between 1.1 and 2, is never far from the best.  If you do not know, let ``p``
 # be a hyperparameter beside ``C``, and always run ``uniform``: it costs little, and says whether
 # learning the weights gained anything.
+#
+# Read on: :doc:`/explanation/choosing_a_method`.

@@ -57,3 +57,5 @@ plt.show()
 # because they work on few and read all only to certify.  The time of ``uniform``, which reads each
 # kernel once, grows much faster.  Measure a short list of sizes on your own data before you ask
 # for a million kernels; ``mkldist scale`` prints the fits and their intervals.
+#
+# Read on: :doc:`/tutorials/scaling_study`, :doc:`/explanation/size_and_time`.

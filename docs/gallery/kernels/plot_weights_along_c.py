@@ -3,7 +3,7 @@ Kernel weights along C
 ======================
 
 ``C`` weighs the training errors.  A larger ``C`` fits the training rows more closely, and it
-changes which kernels have a weight.  One call of :func:`mkldist.solve_path` solves for all values
+changes which kernels have a weight.  One call of ``mkldist.solve_path`` solves for all values
 of ``C``, each from the last solution, and says how near each solution is to the optimum.
 """
 
@@ -62,3 +62,5 @@ plt.show()
 # same, such as radius, perimeter and area here, take weight from each other, so a weight of zero
 # does not mean that a feature is useless.  The test error changes little over a wide range of
 # ``C``; it comes from one split, and differences of one per cent on 284 rows are within chance.
+#
+# Read on: :doc:`/howto/choose_c_and_widths`.

@@ -30,7 +30,7 @@ x = np.hstack([clinical, genes, images])
 views = {"clinical": slice(0, 4), "genes": slice(4, 34), "images": slice(34, 44)}
 
 # %%
-# ``views`` names the columns of each table.  The default kernels are then those of each view.
+# ``views`` names the columns of each table, and ``features="views"`` makes kernels of each.
 names = list(views)
 splits = list(StratifiedShuffleSplit(10, test_size=0.5, random_state=0).split(x, y))
 weight, lost, errors = np.zeros((10, 3)), np.zeros((10, 3)), np.zeros(10)
@@ -74,3 +74,5 @@ plt.show()
 # genes are needed, because nothing else knows the second cause.  Clinical values and images say
 # the same, so the model does nearly as well without either.  The images have more weight, although
 # each of their columns is noisier.  Look at both numbers before you drop a table.
+#
+# Read on: :doc:`/explanation/sources`.

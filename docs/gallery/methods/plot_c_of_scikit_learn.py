@@ -2,7 +2,7 @@
 C here and C of scikit-learn
 ============================
 
-``C`` of mkldist is ``C`` of :class:`sklearn.svm.SVC`, but on kernels that were normalised.  So the
+``C`` of mkldist is ``C`` of ``sklearn.svm.SVC``, but on kernels that were normalised.  So the
 same number may mean something else.  We convert between them, and show that the decision values
 are then equal.
 """
@@ -67,3 +67,5 @@ plt.show()
 # default, ``"variance"``, it changes by a small factor.  With ``"trace"`` it has to be multiplied
 # by about the number of training rows; whoever keeps ``C = 1`` there gets a function that hardly
 # fits the data.
+#
+# Read on: :doc:`/explanation/normalisation_and_c`.

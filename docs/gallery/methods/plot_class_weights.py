@@ -65,3 +65,5 @@ print(f'class_weight="balanced": balanced accuracy {found:.3f}')
 # **Take away.**  Accuracy is highest where the rare class is nearly ignored, so do not judge by
 # it.  Balanced weights are near the best balanced accuracy.  If a missed case costs five times a
 # false alarm, a weight of five says just that.
+#
+# Read on: :doc:`/explanation/unequal_classes`, :doc:`/howto/unbalanced_classes`.

@@ -35,7 +35,7 @@ for method, solution in solutions.items():
     print(f"{method:>11}: objective {solution.objective:.4f}, gap {solution.gap:.1e}")
 
 # %%
-# :func:`mkldist.plot.convergence` draws a table of them, and the traces of a sweep too.
+# ``mkldist.plot.convergence`` draws a table of them, and the traces of a sweep too.
 names = ["passes", "seconds", "gap"]
 table = pd.concat(
     pd.DataFrame({name: solution.trace[name] for name in names}).assign(method=method)
@@ -56,3 +56,5 @@ plt.show()
 # **Take away.**  Every method ends with the same objective, up to its gap, so the choice among
 # them is one of time.  Passes count on every machine alike; they decide where the kernels do not
 # fit in memory.  Seconds are those of one run, and of a small problem.
+#
+# Read on: :doc:`/explanation/certificates`, :doc:`/howto/look_at_convergence`.

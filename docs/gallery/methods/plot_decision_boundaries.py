@@ -66,3 +66,5 @@ plt.show()
 # **Take away.**  One kernel on one feature cannot see both features.  The mean of all kernels can,
 # and so can learnt weights.  With a ``C`` of its own, the mean is a strong rival wherever most
 # kernels help; what the weights add here is that fewer kernels are needed.
+#
+# Read on: :doc:`/explanation/choosing_a_method`.

@@ -81,3 +81,5 @@ plt.show()
 # **Take away.**  With few labels the graph saves many errors here, because the classes are two
 # connected shapes.  It can harm where neighbours often are of different classes.  Compare with
 # ``rls``, which sees the labelled rows alone, before you trust the graph.
+#
+# Read on: :doc:`/tutorials/few_labels`.

@@ -61,3 +61,5 @@ plt.show()
 # **Take away.**  Choose ``C`` by the share of normal rows that you may reject, which needs no
 # outlier.  Choose the widths with care: without outliers nothing tells the method that a region is
 # too wide, and it gives the weight to the widest kernel.  Offer only widths that you would accept.
+#
+# Read on: :doc:`/howto/one_class`.

@@ -68,3 +68,5 @@ plt.show()
 # **Take away.**  Ask for all values of ``C``, methods and folds in one sweep: they share passes,
 # and each solution has the certificate that it has alone.  This matters most where a pass is dear:
 # kernels on disk, or computed anew in every pass.
+#
+# Read on: :doc:`/explanation/shared_passes`.

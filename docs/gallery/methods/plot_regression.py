@@ -81,3 +81,5 @@ plt.show()
 # **Take away.**  Kernels on single features give a model that can be read, and here one with less
 # error, because the truth is a sum of such functions.  Draw several splits: where the band is
 # wide, do not explain the shape.
+#
+# Read on: :doc:`/howto/regression`.

@@ -55,5 +55,7 @@ plt.show()
 
 # %%
 # **Take away.**  Weights of each class explain more: sort B is known by its colour, sort A by its
-# proline.  Shared weights give one answer to *which kernels*, and cost one problem instead of
-# three.  Their predictions differ little here.
+# proline.  Shared weights give one answer to *which kernels*, and take less time.  Their
+# predictions differ little here.
+#
+# Read on: :doc:`/howto/more_than_two_classes`.
