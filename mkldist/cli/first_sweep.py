@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,14 +37,18 @@ class Facts:
     regression: bool  # True if labels are real values
     label: str | None = None  # the label column; None where the source has but one
     look: TableProfile | None = None  # columns of a table
-    classes: Mapping[str, int] = field(default_factory=dict)  # rows by class; empty for real values
+    classes: Mapping[str, int] = field(default_factory=dict)
+    """Rows by class, whose names that differ in capitals alone are one; empty for real values."""
 
     @classmethod
     def of(cls, look: TableProfile) -> Facts:
         """Return the facts of a table."""
         label = look.columns[look.label]
         values = label.is_regression
-        classes = {} if values else dict(label.counts)
+        names: dict[str, str] = {}  # the most frequent spelling
+        classes: Counter[str] = Counter()
+        for value, count in [] if values else label.counts.most_common():
+            classes[names.setdefault(value.casefold(), value)] += count
         return cls(look.n_rows, look.n_features, values, look.label, look, classes)
 
     @property

@@ -71,6 +71,15 @@ def test_what_looks_odd_is_said(tmp_path):
     assert "# NOTE: the classes 'yes' and 'Yes' differ in capitals alone\n" in text
 
 
+def test_a_class_in_capitals_decides_nothing(tmp_path):
+    path = table(tmp_path / "t.csv", 2, ["yes", "no", "no", "no", "no"] * 6 + ["Yes"])
+    facts = Facts.of(TableProfile(read_columns(path), "target"))
+    assert facts.classes == {"no": 24, "yes": 7}
+    text = first_sweep(path, path, facts)
+    assert "so that the 7 rows of 'yes', of 31, count like the others" in text
+    assert "\nfolds = 3 " in text
+
+
 def test_texts_and_a_name_that_occurs_twice_are_said(tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"P{min(i, 28)},seen at {i} hours,{i / 7},{'ab'[i % 2]}" for i in range(30)]
