@@ -41,8 +41,8 @@ def draw() -> plt.Figure:
     ax.axis("off")
     words = {"ha": "center", "va": "center", "color": INK}
     for y, text in (
-        (4.6, "from_python/  cli/      Python and the commands"),
-        (-0.25, "run/      work queue, workers, retries, resume, search, progress"),
+        (4.6, "from_python/, cli/: Python and the commands"),
+        (-0.25, "run/: work queue, workers, retries, resume, search, progress"),
     ):
         band = mpl.patches.Rectangle((0.1, y - 0.28), 11.4, 0.56, fc="#ececec", ec="none")
         ax.add_patch(band)
