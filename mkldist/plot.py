@@ -618,7 +618,9 @@ def scaling(
     Examples
     --------
     >>> import mkldist
-    >>> mkldist.plot.scaling(mkldist.open_results("results/study"))  # doctest: +SKIP
+    >>> ax = mkldist.plot.scaling(mkldist.open_results("results/growth"))  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'kernels'
     """
     growth = _growth(results, over)
     over, other = growth.over, growth.other
@@ -687,7 +689,9 @@ def time_parts(
     Examples
     --------
     >>> import mkldist
-    >>> mkldist.plot.time_parts(mkldist.open_results("results/study"))  # doctest: +SKIP
+    >>> ax = mkldist.plot.time_parts(mkldist.open_results("results/growth"))  # doctest: +SKIP
+    >>> ax.get_xlabel()  # doctest: +SKIP
+    'share of the seconds on a split, %'
     """
     from matplotlib import rcParams
     from matplotlib.patches import Patch
@@ -756,8 +760,8 @@ def shares(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import mkldist
-    >>> [found] = mkldist.explain("results/study")  # doctest: +SKIP
-    >>> mkldist.plot.shares(found)  # doctest: +SKIP
+    >>> [found] = mkldist.explain("results/quickstart")  # doctest: +SKIP
+    >>> ax = mkldist.plot.shares(found)  # doctest: +SKIP
     """
     from matplotlib import rcParams
 
@@ -796,8 +800,8 @@ def left_out(explanation: Explanation, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import mkldist
-    >>> [found] = mkldist.explain("results/study")  # doctest: +SKIP
-    >>> mkldist.plot.left_out(found)  # doctest: +SKIP
+    >>> [found] = mkldist.explain("results/quickstart")  # doctest: +SKIP
+    >>> ax = mkldist.plot.left_out(found)  # doctest: +SKIP
     """
     ax, rows, metric = _axes(ax), shown_rows(explanation), explanation.metric
     scale, unit = (100.0, ", points") if metric.unit == "%" else (1.0, "")

@@ -248,8 +248,8 @@ def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
     >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
     >>> path = mkldist.analysis.objective_path(tree)  # doctest: +SKIP
     >>> path = path.query("method == 'uniform'").round(3)  # doctest: +SKIP
-    >>> path[["C", "loss", "objective"]]  # doctest: +SKIP
-           C   loss  objective
+    >>> path[["C", "mean", "objective"]]  # doctest: +SKIP
+           C   mean  objective
     9    0.1  0.051      7.786
     10   1.0  0.035     30.472
     11  10.0  0.034     63.621
@@ -579,7 +579,9 @@ def prediction_curves(
     Examples
     --------
     >>> from mkldist import analysis
-    >>> analysis.prediction_curves("results/mine", "mine", "level")["roc"]  # doctest: +SKIP
+    >>> curves = analysis.prediction_curves("results/quickstart", "wdbc", "level")  # doctest: +SKIP
+    >>> list(curves)  # doctest: +SKIP
+    ['roc', 'precision_recall', 'calibration']
     """
     found = results if isinstance(results, Results) else Results.of(results)
     sides: dict[str, Any] = dict(methods_by_data_set(found, [method])).get(dataset, {})

@@ -175,15 +175,16 @@ def sweep(
     Examples
     --------
     >>> import mkldist
-    >>> tree = mkldist.sweep(
-    ...     {
-    ...         "name": "mine",
-    ...         "banks": [{"family": "xu2008"}],
-    ...         "methods": [{"name": "level", "C": [1, 10, 100]}],
-    ...     },
-    ...     data={"mine": (X, y)},
-    ... )  # doctest: +SKIP
-    >>> tree["mine/level"].test_error.mean("split")  # doctest: +SKIP
+    >>> from sklearn.datasets import load_wine
+    >>> spec = {
+    ...     "name": "wines",
+    ...     "banks": [{"family": "default"}],
+    ...     "methods": [{"name": "level", "C": [0.3, 1, 3]}],
+    ... }
+    >>> data = {"wine": load_wine(return_X_y=True)}  # doctest: +SKIP
+    >>> tree = mkldist.sweep(spec, data, progress=False)  # doctest: +SKIP
+    >>> tree["wine/level"].test_error.mean("split").round(2).to_series().to_dict()  # doctest: +SKIP
+    {0.3: 0.0, 1.0: 0.01, 3.0: 0.01}
     """
     from mkldist.results.tree import open_results
     from mkldist.run.sweep import run_sweep  # with Dask, which a plan does without
