@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import resolve_methods
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
-from mkldist.spec.load import load_sweep
+from mkldist.spec.load import load_sweep, shipped_sweeps
 from mkldist.spec.model import SweepSpec
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = {
     "README": README,
+    "sweeps": ROOT / "sweeps" / "README.md",
     "contributing": ROOT / "CONTRIBUTING.md",
     "clusters": ROOT / "cluster" / "README.md",
 }
@@ -87,6 +89,12 @@ def test_its_sweep_file_is_right():
     (text,) = blocks("toml")
     [grids] = resolve_methods(SweepSpec.model_validate(tomllib.loads(text))).values()
     assert set(grids) == {"level"}
+
+
+def test_the_page_of_sweeps_names_all():
+    named = re.findall(r"`(\w+\*?)`", PAGES["sweeps"].read_text())
+    for name in shipped_sweeps():
+        assert any(fnmatch(name, one) for one in named), name
 
 
 def test_its_table_names_every_method():

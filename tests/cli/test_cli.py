@@ -242,7 +242,7 @@ def test_sweeps_that_come_along_are_found_anywhere_by_name(tmp_path):
 
 
 def test_list_of_sweeps_names_every_file_and_no_other(tmp_path):
-    """The folder of the sweeps holds a manual and a picture too."""
+    """The folder of the sweeps holds a page and pictures too."""
     lines = run_here(tmp_path, "list", "sweeps").stdout.splitlines()
     names = [line.split()[0] for line in lines[1 : lines.index("")]]
     assert names == SWEEPS
