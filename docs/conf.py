@@ -70,7 +70,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "subsection_order": [f"gallery/{name}" for name in ("kernels", "methods", "judging", "data")],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "docs.gallery_order.place",
     "filename_pattern": "/plot_",
     "copyfile_regex": r"(?!)",
     "write_computation_times": False,

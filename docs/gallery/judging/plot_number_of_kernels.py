@@ -65,8 +65,8 @@ plt.show()
 # The bands are 95 % intervals by Nadeau and Bengio, for splits that share rows.
 #
 # **Take away.**  Many candidates do no harm here: the error of learnt weights falls, and then
-# stays where it is.  The mean of all kernels has the same error, but it needs all of them for
-# every new row; the number of kernels with learnt weights grows far more slowly than that of
+# stays where it is.  The mean of all kernels has about the same error, but it needs all of them
+# for every new row; the number of kernels with learnt weights grows far more slowly than that of
 # candidates.
 #
 # Read on: :doc:`/tutorials/scaling_study`.

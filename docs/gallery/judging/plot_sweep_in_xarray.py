@@ -38,7 +38,7 @@ temporary = tempfile.TemporaryDirectory()  # removed at the end
 folder = f"{temporary.name}/grid"
 tree = mkldist.sweep(spec, output=folder, workers=0, progress=False)
 node = tree["wdbc/lp_mkl"].to_dataset()
-print(node.test_error.sizes)
+print(dict(node.test_error.sizes))
 
 # %%
 # A map of the error, and its lines.  Labels and units come from the results.

@@ -3,8 +3,8 @@ Kernel weights along C
 ======================
 
 ``C`` weighs the training errors.  A larger ``C`` fits the training rows more closely, and it
-changes which kernels have a weight.  One call of ``mkldist.solve_path`` solves for all values
-of ``C``, each from the last solution, and says how near each solution is to the optimum.
+changes which kernels have a weight.  One call of ``mkldist.solve_path`` solves for all values of
+``C``, each from the last solution, and says how near each solution is to the optimum.
 """
 
 # %%

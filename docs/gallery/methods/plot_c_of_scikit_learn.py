@@ -2,9 +2,9 @@
 C here and C of scikit-learn
 ============================
 
-``C`` of mkldist is ``C`` of ``sklearn.svm.SVC``, but on kernels that were normalised.  So the
-same number may mean something else.  We convert between them, and show that the decision values
-are then equal.
+``C`` of mkldist is ``C`` of ``sklearn.svm.SVC``, but on kernels that were normalised.  So the same
+number may mean something else.  We convert between them, and show that the decision values are
+then equal.
 """
 
 # %%
