@@ -85,9 +85,9 @@ plt.show()
 # The bars are 95 % intervals over independent draws.
 #
 # **Take away.**  A kernel that knows what is near in your field needs fewer rows: with ten it has
-# the error that the others reach with forty.  If you do not trust it, put it into one bank with
-# usual kernels: the method chooses by the data.  Your function must be positive semi-definite for
-# the certificates to hold; ``mkldist.solve`` can check Gram matrices, and sweeps try a function on
-# a hundred rows before they start.
+# about the error that the others reach with twenty.  If you do not trust it, put it into one bank
+# with usual kernels: the method chooses by the data.  Your function must be positive semi-definite
+# for the certificates to hold; ``mkldist.solve`` can check Gram matrices, and sweeps try a
+# function on a hundred rows before they start.
 #
 # Read on: :doc:`/tutorials/own_kernel`.
