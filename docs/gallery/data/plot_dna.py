@@ -73,8 +73,8 @@ plt.show()
 # %%
 # Five independent draws of 160 training and 200 test sequences.
 #
-# **Take away.**  Short substrings occur in every sequence, long ones in hardly two, so middle
-# lengths are best; with all lengths in the bank you need not know which.  Kernels of numbers stand
+# **Take away.**  Substrings about as long as the motif are best: shorter ones occur in every
+# sequence.  With all lengths in the bank you need not know the length.  Kernels of numbers stand
 # beside them, and take weight where they add something.
 #
 # Read on: :doc:`/howto/texts_and_dna`.
