@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
@@ -243,13 +244,15 @@ def test_the_cluster_files_of_the_project_are_sound(path):
 
 
 def test_no_command_of_the_project_shows_a_dashboard_to_other_machines():
-    texts = [path.read_text() for path in (ROOT / "cluster").rglob("*") if path.is_file()]
+    files = [*(ROOT / "cluster").rglob("*"), *(ROOT / "docs" / "howto").glob("*.md")]
+    texts = [path.read_text() for path in files if path.is_file()]
     lines = [line for text in texts for line in text.splitlines()]
-    commands = [line for line in lines if "DASK_CONFIG=cluster/dask.yaml dask" in line]
-    assert len(commands) == 6
-    assert [line for line in commands if not line.endswith("$private")] == []
-    [said] = {line.strip() for line in lines if line.strip().startswith("private=")}
-    assert said == 'private="--dashboard-address 127.0.0.1:0"'
+    private = "--dashboard-address 127.0.0.1:0"
+    commands = [line for line in lines if re.search("dask (scheduler|worker) .*--", line)]
+    assert len(commands) == 8
+    assert [line for line in commands if "$private" not in line and private not in line] == []
+    said = {line.strip().split("#")[0].rstrip() for line in lines if "private=" in line}
+    assert said == {f'private="{private}"'}
 
 
 @pytest.mark.slow
@@ -584,7 +587,8 @@ def test_missing_packages_hinder_and_missing_extras_do_not(tmp_path, monkeypatch
 @pytest.mark.usefixtures("cache")
 def test_every_extra_of_the_package_is_told():
     named = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    extras = named["project"]["optional-dependencies"].keys() - {"all", "test", "test-clusters"}
+    extras = named["project"]["optional-dependencies"].keys()
+    extras -= {"all", "docs", "test", "test-clusters"}
     assert doctor.EXTRAS.keys() == extras
 
 
