@@ -47,7 +47,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 mathjax = find_spec("sphinx-mathjax-offline")  # its files alone: formulas show without network
 if mathjax is not None and mathjax.submodule_search_locations:
     html_static_path.append(f"{mathjax.submodule_search_locations[0]}/static")
