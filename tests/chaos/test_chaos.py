@@ -34,10 +34,10 @@ HARMS = (
 @pytest.mark.parametrize(
     "campaign",
     [
-        Campaign(1, kills=3, pauses=2),
-        Campaign(2, signals=2, pairs=1, starts=1),
+        Campaign(1, kills=2, pauses=1),
+        Campaign(2, signals=1, pairs=1, starts=1),
         Campaign(3, flips=10),
-        Campaign(4, media=3),
+        Campaign(4, media=2),
         Campaign(5, exhausted=1, schedulers=1, lives=1),
     ],
     ids=["kills", "signals", "flips", "media", "clusters"],

@@ -191,7 +191,7 @@ def inside() -> Iterator[list[str]]:
         yield [str(IP), "netns", "exec", NAMESPACE]
 
 
-@pytest.mark.parametrize("seconds", [5, 30, 120])
+@pytest.mark.parametrize("seconds", [5, 60])
 def test_workers_behind_a_cut_link_return_or_others_do_and_no_result_differs(
     inside, tmp_path, seconds
 ):

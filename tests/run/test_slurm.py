@@ -299,7 +299,7 @@ def test_a_drained_node_gets_no_more_jobs(cluster, tmp_path, expected):
 
 def test_jobs_that_reach_their_walltime_are_replaced(cluster, tmp_path, expected, monkeypatch):
     """SLURM ends jobs of one minute; the runs take longer than that on two workers."""
-    monkeypatch.setenv("MKLDIST_TEST_SECONDS", "6")
+    monkeypatch.setenv("MKLDIST_TEST_SECONDS", "4")
     process = sweep(tmp_path, profile(tmp_path, walltime="00:01:00"))
     wait_until(lambda: "JobState=TIMEOUT" in cluster.ended(), "a job times out", process, 150)
     before = record_times(tmp_path / "small")
