@@ -190,8 +190,8 @@ def others_words(count: int) -> str:
     """
     if not count:
         return ""
-    runs = pluralize(count, "more run is", "more runs are")
+    runs = pluralize(count, "recorded run")
     return (
-        f"{runs} recorded, and left out here: the last call of the sweep did not ask for them. "
-        "A call that does shows them again, and repeats none."
+        f"without {runs} of settings, splits or data that the sweep no longer has; "
+        "they count again if it has them again"
     )

@@ -104,7 +104,7 @@ def test_a_changed_value_runs_only_what_changed(finished):
     assert "not part of this plan" not in done.stdout
     fewer = run(finished, "sweep", "tiny.toml", "--set", "methods.level.C=[1]")
     assert "all 6 runs of tiny are recorded" in fewer.stdout  # those of the file
-    said = "2 more runs are recorded, and left out here"
+    said = "without 2 recorded runs of settings, splits or data"
     assert said in fewer.stdout
     assert said in run_here(finished, "status", "tiny").stdout
     for words in (
@@ -513,4 +513,4 @@ def test_runs_outside_the_plan_are_told_once_a_folder(tmp_path: Path, capsys, ot
         store.append([made_up_record(one)])
     note_basis(tmp_path, tmp_path)
     out, said = capsys.readouterr()
-    assert (out, said.count("3 more runs are recorded")) == ("", int(others > 0))
+    assert (out, said.count("without 3 recorded runs")) == ("", int(others > 0))
