@@ -885,9 +885,9 @@ class MKLClassifier(SupervisedClassifier):
     over functions f_m of the kernels, and reports how far its solution is from the optimum.  The
     row weights w_i are 1, or ``sample_weight`` times ``class_weight``.
 
-    `C` is that of :class:`sklearn.svm.SVC`.  By default every kernel is scaled to variance 1 in
-    feature space, so that its values do not depend on the number of rows, and neither does what a
-    value of `C` means.  With ``normalisation="trace"``, as in most papers, kernels have values near
+    `C` is that of :class:`sklearn.svm.SVC` on the kernels as normalised.  By default every kernel is
+    scaled to variance 1 in feature space, so that its values do not depend on the number of rows,
+    and neither does what a value of `C` means.  With ``normalisation="trace"``, as in most papers, kernels have values near
     1/n, and `C` has to grow with n.
 
     Of k > 2 classes, each is learnt against the rest, with one set of kernel weights for all where
@@ -960,8 +960,9 @@ class MKLClassifier(SupervisedClassifier):
     classes_ : (k,) array
         The classes; of two, the second has positive decision values.
     kernel_weights_ : DataFrame
-        Function, width, degree, offset, features, columns, name and weight of every kernel; with
-        the column ``class`` where classes have weights of their own.
+        Function, width, degree, offset, features, columns, name and weight of every kernel, in
+        the order of feature sets rather than of `kernels`; with the column ``class`` where classes
+        have weights of their own.
     objective_ : float
         Value of the objective, the sum over classes.
     gap_ : float
