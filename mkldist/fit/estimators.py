@@ -885,10 +885,10 @@ class MKLClassifier(SupervisedClassifier):
     over functions f_m of the kernels, and reports how far its solution is from the optimum.  The
     row weights w_i are 1, or ``sample_weight`` times ``class_weight``.
 
-    `C` is that of :class:`sklearn.svm.SVC` on the kernels as normalised.  By default every kernel is
-    scaled to variance 1 in feature space, so that its values do not depend on the number of rows,
-    and neither does what a value of `C` means.  With ``normalisation="trace"``, as in most papers, kernels have values near
-    1/n, and `C` has to grow with n.
+    `C` is that of :class:`sklearn.svm.SVC` on the kernels as normalised.  By default every kernel
+    is scaled to variance 1 in feature space, so that its values do not depend on the number of
+    rows, and neither does what a value of `C` means.  With ``normalisation="trace"``, as in most
+    papers, kernels have values near 1/n, and `C` has to grow with n.
 
     Of k > 2 classes, each is learnt against the rest, with one set of kernel weights for all where
     the method can share them, which takes less time.

@@ -20,3 +20,9 @@ def test_the_table_of_methods_is_true():
         marks = factors, method.weighs_points, method.joint_classes
         words = zip(marks, ("yes", "yes", "shared"), strict=True)
         assert rows[name][4:] == [word * mark for mark, word in words], name
+
+
+def test_the_methods_with_a_path_are_named():
+    page = (DOCS / "explanation" / "choosing_a_method.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"^With a path: (.*?)\. They", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", sentence)) == {n for n, m in METHODS.items() if m.has_path}
