@@ -87,7 +87,8 @@ def to_frame(tree: xr.DataTree, names: Collection[str] | None = None) -> pd.Data
     last = [v.name for v in TEXTS] + [RUN_ID.name]
     first = [*IDENTITY, *given, *dims, STATE.name]
     middle = [name for name in rows.columns if name not in (*first, *last)]
-    return rows[[name for name in (*first, *middle, *last) if name in rows.columns]]
+    order = dict.fromkeys((*first, *middle, *last))  # joined results have n_kernels twice
+    return rows[[name for name in order if name in rows.columns]]
 
 
 def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
@@ -194,8 +195,8 @@ def settings_of(node: xr.DataTree) -> list[str]:
 def _node_rows(node: xr.DataTree, names: Collection[str] | None) -> pd.DataFrame:
     import pandas as pd
 
-    dataset = node.to_dataset()
     dims = (SPLIT, *hyperparameters(node))
+    dataset = node.to_dataset().transpose(*dims, ...)  # joined results have a dim before the splits
     shape = dataset[RUN_ID.name].shape
     columns: dict[str, Any] = dict(place_of(node))
     of_runs = [n for n, c in dataset.coords.items() if {*dims}.issuperset(c.dims) and n not in dims]

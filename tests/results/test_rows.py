@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -167,6 +168,19 @@ def test_banks_stand_side_by_side_along_their_sizes(tree):
         np.testing.assert_array_equal(part.width.sel(kernel=own.kernel), own.width)
     assert node.width.dims == ("kernel",)
     assert "margin" not in joined["wdbc/uniform"]
+
+
+@pytest.mark.slow
+def test_joined_results_have_the_rows_of_their_parts(tree):
+    apart, joined = (
+        mkldist.to_frame(one).set_index("run_id").sort_index()
+        for one in (tree, mkldist.concat(tree, "n_kernels"))
+    )
+    assert not joined.columns.duplicated().any()
+    for name in ("dataset", "method", "split", "C", "n_kernels", "state", "test_error", "gap"):
+        pd.testing.assert_series_equal(joined[name], apart[name])
+    by_method = mkldist.to_frame(mkldist.concat(tree, "method_name"))
+    assert by_method.groupby("method_name")["run_id"].nunique().sum() == len(apart)
 
 
 @pytest.mark.slow
