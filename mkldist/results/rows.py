@@ -245,7 +245,7 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     Raises
     ------
     mkldist.errors.InputError
-        If the sweep had no inner folds.
+        If the sweep had no inner folds, or the results are joined already, by :func:`concat`.
 
     Examples
     --------
@@ -262,6 +262,14 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
             "results of a sweep without inner folds",
             "validation scores, by which to select",
             "Add [selection] to the sweep file and repeat the sweep",
+        )
+    joined = [dim for node in method_nodes(tree) for dim in hyperparameters(node) if dim in DIMS]
+    if joined:
+        raise InputError(
+            "selected",
+            f"results joined along {joined[0]!r}, which is no setting to select",
+            "results as open_results returns them",
+            f"Select first: concat(selected(tree), {joined[0]!r})",
         )
     parts = {node.path: node.to_dataset() for node in tree.subtree}
     for node in method_nodes(tree):

@@ -109,6 +109,13 @@ def test_results_without_selection_are_refused():
         mkldist.selected(selected_tree("test_error"))
 
 
+@pytest.mark.slow
+def test_joined_results_are_not_selected_from():
+    joined = mkldist.concat(selected_tree(), "dataset")
+    with pytest.raises(InputError, match="Select first"):
+        mkldist.selected(joined)
+
+
 GRIDS = {"level": {"C": [0.1, 1.0]}, "uniform": {"C": [1.0, 9.0]}, "majority": {}}
 SIZES = {"m4": 4, "m20": 20, "m100": 100}
 
