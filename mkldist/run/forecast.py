@@ -137,16 +137,25 @@ class SolverCost:
 
 
 def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
-    """Return the mean costs of runs of a plan that are recorded as complete."""
+    """Return the mean costs of runs of a plan that are recorded as complete.
+
+    Records have the counts and processor times of the solvers on the training part.  Those on inner
+    folds, of which the records have the seconds, had processors in the same proportion.
+    """
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
     complete = {i for i, state in store.states().items() if state is RunState.COMPLETE}
     for run in plan.runs:
         if run.id in complete and len(found[solver_key(run)]) < RECORDS_READ:
             record = store.read(run.id)
             if record is not None and "cpu_seconds" in record.times:
-                passes = record.counters.get("passes", 0) / run.n_jobs
-                of_passes = record.times.get("pass_cpu_seconds")
-                cost = SolverCost(record.times["cpu_seconds"], passes, of_passes)
+                times = record.times
+                n_folds = run.selection.folds * run.selection.repeats if run.selection else 0
+                passes = record.counters.get("passes", 0) * (1 + n_folds) / run.n_jobs
+                on_part = times.get("own_seconds", 0.0) + times.get("pass_seconds", 0.0)
+                share = 1.0 + (times.get("validation_seconds", 0.0) / on_part if on_part else 0.0)
+                of_passes = times.get("pass_cpu_seconds")
+                of_passes = None if of_passes is None else share * of_passes
+                cost = SolverCost(share * times["cpu_seconds"], passes, of_passes)
                 found[solver_key(run)].append(cost)
     return {key: _mean(costs) for key, costs in found.items() if costs}
 

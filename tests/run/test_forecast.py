@@ -187,15 +187,18 @@ def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype
     assert sum(one.moved_bytes for one in built) == pytest.approx(bank.stored_bytes)
 
 
-def test_recorded_runs_replace_the_rates(tmp_path):
+@pytest.mark.parametrize("inner", [0, 3])
+def test_recorded_runs_replace_the_rates(tmp_path, inner):
     plan, _ = planned("memory")
     store = Journal(tmp_path / "records.journal")
     for run, seconds in zip(plan.batches[0].runs, (1.0, 3.0), strict=False):
         times = {"cpu_seconds": seconds, "pass_cpu_seconds": 0.25 * seconds}
+        times |= {"own_seconds": 2.0, "pass_seconds": 1.0, "validation_seconds": inner * 3.0}
         fields = {"times": times, "counters": {"passes": 4}}
         store.append([replace(RunRecord.failed(run, ""), state=RunState.COMPLETE, **fields)])
     found = recorded_costs(plan, store)
-    assert found == {("one", "xu2008", "level"): SolverCost(2.0, 4.0, 0.5)}
+    whole = 1 + inner  # with the solvers on inner folds
+    assert found == {("one", "xu2008", "level"): SolverCost(2.0 * whole, 4.0, 0.5 * whole)}
 
 
 @pytest.mark.parametrize("backend", ["stream", "factors"])
