@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = [
+    ".jupyter_cache",
     "_build",
     "gallery",
     "examples/**.ipynb",
