@@ -85,7 +85,7 @@ def write_predictions(
     if explained_by is not None:
         parts = model.parts(explained_by)
         decide = partial(_explained, model, parts)
-    if scored and not model.is_sparse:
+    if scored and _recognises(model):
         decide = partial(_recognised, model, _support(model), decide or model.decision_values)
     with (
         opened_rows(
@@ -163,6 +163,11 @@ def _explained(
     return np.concatenate([values, parts.values(points, between, texts)], axis=1)
 
 
+def _recognises(model: Model) -> bool:
+    """Return True if dense features alone tell rows apart: neither texts nor Gram matrices do."""
+    return not (model.is_sparse or model.texts or model.given) and bool(model.feature_names)
+
+
 def _support(model: Model) -> set[bytes]:
     """Return the training rows that the functions of a model are made of, as they are prepared."""
     return {row.tobytes() for function in model.functions for row in function.points + 0.0}
@@ -190,7 +195,7 @@ class _Account:
     counts: Counter[Any] = field(default_factory=Counter)
     n_less_probable: int = 0
     n_far: int = 0
-    n_known: int = 0  # rows that the model was fitted to, as far as it is made of them
+    n_known: int = 0  # rows equal to some that the model was fitted to and is made of
     lacking: Counter[str] = field(default_factory=Counter)  # rows, by view or column of texts
     far: Counter[int] = field(default_factory=Counter)  # rows, by feature
     values: list[Floats] = field(default_factory=list)  # of all rows, if they have labels
@@ -219,7 +224,7 @@ class _Account:
         self.n_rows += len(labels)
         self._count_odd(block)
         if block.labels is not None:
-            if not model.is_sparse:
+            if _recognises(model):
                 self.n_known += int(contributions[:, -1].sum())
                 contributions = contributions[:, :-1]
             self.values.append(values)
@@ -279,8 +284,8 @@ class _Account:
             )
         if self.n_known:
             yield (
-                f"{self.n_known} of {pluralize(self.n_rows, 'row')} are rows that the model was "
-                "fitted to, and others may be: the score is no measure of new rows"
+                f"{self.n_known} of {pluralize(self.n_rows, 'row')} equal, in all features, rows "
+                "that the model was fitted to: of the same rows, a score is no measure of new ones"
             )
         if self.n_less_probable and model.calibration is not None:
             rows = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"
