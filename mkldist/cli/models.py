@@ -88,10 +88,11 @@ def fit_command(
     from mkldist.analysis.losses import constant_words
     from mkldist.core.durable import check_free
     from mkldist.fit.select import calibrated, choose, prepared_fit, refit
+    from mkldist.results.folder import inputs_of
 
     wanted = dict(_setting(text) for text in settings)
     file = target or Path(f"{results.resolve().name}.model")
-    check_free(file, overwrite=overwrite)
+    check_free(file, overwrite=overwrite, inputs=inputs_of(results))
     choice = choose(results, settings=wanted, **part)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
     note_basis(results)
@@ -311,7 +312,7 @@ def predict_command(
         explain = "views" if fitted.views or fitted.source_views else "features"
     done = write_predictions(
         fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
-        n_threads=n_threads, explained_by=explain, scored=score,
+        n_threads=n_threads, explained_by=explain, scored=score, inputs=[model],
     )  # fmt: skip
     notes = [*unseen_lines(done.unseen), *done.notes]
     if explain and all(len({*own}) < 2 for _, own in fitted.parts(explain).functions):
@@ -417,9 +418,12 @@ def explain_command(
     from mkldist.run.paths import results_of
 
     if figure is not None:
+        from mkldist.core.durable import check_apart
         from mkldist.report.charts import check_figure, write_explanation
+        from mkldist.results.folder import inputs_of
 
         check_figure(figure, overwrite=overwrite)
+        check_apart(figure, inputs_of(results_of(results)))
     results = results_of(results)
     if permutations:
         fits = pluralize(permutations, "permutation")

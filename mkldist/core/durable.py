@@ -210,13 +210,23 @@ def output_error(where: str, error: OSError) -> OutputError:
     )
 
 
-def check_free(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over a folder, or over a file that a user did not give away."""
+def check_free(target: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse to write over a folder, over a file that a user did not give away, or over inputs."""
+    check_apart(target, inputs)
     if target.is_dir():
         raise OutputError(str(target), "a folder", "the name of a new file")
     if os.path.lexists(target) and not overwrite:
         hint = "Choose another name, or replace the file by --overwrite"
         raise OutputError(str(target), "a file of that name", "a new file", hint)
+
+
+def check_apart(target: Path, inputs: Iterable[Path]) -> None:
+    """Refuse a target that is one of the inputs, by whatever path or link, or stands in one."""
+    for path in filter(Path.exists, inputs):
+        same = target.exists() and target.samefile(path)
+        if same or path.resolve() in target.resolve().parents:
+            found = f"a file that this command reads ({path})"
+            raise OutputError(str(target), found, "another file", "Choose another name")
 
 
 def refused_write(error: BaseException) -> OutputError | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError, nearest
 
 _WHOLE = re.compile(r"([+-]?)0*([0-9]{1,309})(?:\.0*)?")  # no finite float64 has more digits
+_CODE = re.compile(r"0[0-9]+")  # such as a postcode
 
 
 def finite_number(text: str) -> float | None:
@@ -94,8 +96,9 @@ def class_labels(
     Classes stand in the order of `classes` if given, and rows of others are left out; else in the
     order of numbers if all labels are numbers, and in alphabetical order otherwise.  The second of
     two classes becomes +1; or the class `positive`, and all others together -1.  Different
-    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class.  Missing labels are
-    refused, unknown classes, fewer than two, and a class of a single point among more than two.
+    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class; a number that is always
+    written with the same zeros in front, as ``02139``, keeps them.  Missing labels are refused,
+    unknown classes, fewer than two, and a class of a single point among more than two.
 
     >>> labels = np.array(["b", "a", "c", "a", "b", "c"])
     >>> class_labels(labels, "t.csv", classes=("c", "a")).y
@@ -116,8 +119,8 @@ def class_labels(
 
     def spelled(name: str) -> str:
         """Return the class that the user calls `name`, in the spelling of the data."""
-        same = name if name in known else name_of_number(name)
-        if same is None or same not in known:
+        same = _name_among(name, known)
+        if same not in known:
             hint = nearest(name, known) or "Name classes as they stand in the data"
             raise DataError(where, f"no class {name!r}", f"one of {listed}", hint)
         return same
@@ -239,7 +242,12 @@ def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) ->
     same = [name_of_number(name) for name in unique.tolist()]
     if None in same:
         return names, False
-    return np.array(same)[inverse], True
+    counts = Counter(same)
+    kept = [
+        spelling if counts[name] == 1 and _CODE.fullmatch(spelling) else name
+        for spelling, name in zip(unique.tolist(), same, strict=True)
+    ]
+    return np.array(kept)[inverse], True
 
 
 def _texts(labels: npt.NDArray[Any], where: str) -> Names:
@@ -332,9 +340,11 @@ def class_weights(
     return found
 
 
-def _name_among(name: str, classes: Sequence[str]) -> str:
-    """Return the name of a class as the data set has it: ``1`` for ``1.0``."""
-    return name if name in classes else name_of_number(name) or name
+def _name_among(name: str, classes: Collection[str]) -> str:
+    """Return the name of a class as the data set has it: ``1`` for ``1.0``, ``02`` for ``2``."""
+    number = None if name in classes else name_of_number(name)
+    same = (one for one in classes if number is not None and name_of_number(one) == number)
+    return next(same, name)
 
 
 _DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})([ T].*)?")  # the day stands first

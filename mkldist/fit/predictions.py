@@ -66,17 +66,20 @@ def write_predictions(
     rows_at_once: int | None = None,
     explained_by: str | None = None,
     scored: bool = False,
+    inputs: Sequence[Path] = (),
 ) -> Predicted:
     """Predict the rows of a file and write a CSV file, whole or not at all.
 
     The columns are that of the row names where the model knows one, ``prediction``, and for classes
     ``decision``, or ``decision[CLASS]`` of each of several classes.  A calibrated model adds
-    ``probability`` of the second of two classes, or ``probability[CLASS]``.
+    ``probability`` of the second of two classes, or ``probability[CLASS]``.  The file replaces
+    none of those that are read, nor other `inputs`, such as that of the model.
     """
     views = {} if views is None else views
     if target is not None:
-        _check_target(target, [data, *views.values()])
-        check_free(target, overwrite=overwrite)
+        if target.suffix != ".csv":
+            raise OutputError(str(target), ending_words(target.suffix), "a name ending in '.csv'")
+        check_free(target, overwrite=overwrite, inputs=[data, *views.values(), *inputs])
     joined = model.join(views, "--view", ignored)
     starts = tuple(f"{view}." for view in model.view_columns)
     own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
@@ -110,14 +113,6 @@ def write_predictions(
         score = account.score(rows.where) if scored else None
     unseen = sum((view.unseen for view in joined), rows.unseen)
     return Predicted(account.n_rows, account.counts, unseen, tuple(filter(None, notes)), score)
-
-
-def _check_target(target: Path, sources: Sequence[Path]) -> None:
-    """Refuse a file of predictions that has another ending, or is one of the sources."""
-    if target.suffix != ".csv":
-        raise OutputError(str(target), ending_words(target.suffix), "a name ending in '.csv'")
-    if target.resolve() in [path.resolve() for path in sources]:
-        raise OutputError(str(target), "the file of the rows", "another file for predictions")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mkldist.analysis.losses import ranks_of
 from mkldist.analysis.selection import selection_bias
-from mkldist.core.durable import check_free, make_folder, write_file, writing
+from mkldist.core.durable import check_apart, check_free, make_folder, write_file, writing
 from mkldist.errors import OutputError, ending_words
 from mkldist.report.charts import (
     MOST,
@@ -53,6 +53,7 @@ from mkldist.report.tables import (
     selection_bias_table,
     stability_table,
 )
+from mkldist.results.folder import inputs_of
 from mkldist.results.rows import method_nodes
 from mkldist.results.schema import RUNGS
 from mkldist.results.status import others_words
@@ -130,8 +131,10 @@ def write_report(
     files is there or cannot be written, an error says so and nothing is written.
     """
     report = replace(made_page(Facts.of(results)), origin=origin_of(results))
+    inputs = inputs_of(results)
+    check_apart(page, inputs)
     for file in report.files(figures) if figures is not None else ():
-        check_free(file, overwrite=overwrite)
+        check_free(file, overwrite=overwrite, inputs=inputs)
     with writing(page):
         write_file(page, [report.html().encode()])
     if figures is not None:
@@ -251,6 +254,7 @@ def check_name(page: Path) -> None:
 def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
     """Refuse what :func:`check_name` does, and a file other than a page of the results."""
     check_name(page)
+    check_apart(page, inputs_of(results))
     if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
         hint = "Choose another name with -o, or replace the file by --overwrite"
         raise OutputError(str(page), found, f"a new file, or a page of {results}", hint)

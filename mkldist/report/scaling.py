@@ -21,6 +21,7 @@ from mkldist.report.charts import HEIGHT, Chart, figure_of
 from mkldist.report.facts import Facts, origin_of, records, slug
 from mkldist.report.sentences import Caution, shared_times
 from mkldist.report.tables import Table, keyed, numbers, text
+from mkldist.results.folder import inputs_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,9 +250,10 @@ class ScalingStudy:
             own = bool(origin) and mark.read_text(errors="replace") == origin
         except OSError:
             own = False
+        inputs = [] if results is None else inputs_of(results)
         tables = {folder / f"scaling-{name}.csv": getattr(self, name) for name in ("times", "fits")}
         for file in (*tables, *(file for chart in self.charts for file in chart.files(folder))):
-            check_free(file, overwrite=overwrite or own)
+            check_free(file, overwrite=overwrite or own, inputs=inputs)
         with writing(folder):
             make_folder(folder)
             remove_temporaries(folder)

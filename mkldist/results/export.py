@@ -9,8 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.core.durable import check_free, remove_temporaries, replacing, temporary_path, writing
+from mkldist.core.durable import (
+    check_apart,
+    check_free,
+    remove_temporaries,
+    replacing,
+    temporary_path,
+    writing,
+)
 from mkldist.errors import InputError, nearest
+from mkldist.results.folder import inputs_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows
 from mkldist.results.schema import VECTORS, WEIGHTS
 from mkldist.results.tree import open_results
@@ -83,8 +91,10 @@ def export(
     if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
         files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
     replaced = overwrite and format == "zarr" and (target / ".zgroup").is_file()
+    inputs = [file for folder in paths for file in inputs_of(folder)]
+    check_apart(target, inputs)
     for file in files if not replaced else ():
-        check_free(file, overwrite=overwrite)
+        check_free(file, overwrite=overwrite, inputs=inputs)
     remove_temporaries(target.parent)
     for file, write in files.items():
         with writing(file), replacing(file) as temporary:

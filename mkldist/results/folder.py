@@ -392,6 +392,15 @@ def changed_data(folder: Path, data: Mapping[str, ReadData]) -> Iterator[str]:
                 yield f"{file} changed since this sweep read it on {before.when}"
 
 
+def inputs_of(path: Path) -> list[Path]:
+    """Return what commands read of the results in a folder: they, the sweep's file and its data."""
+    folder = OutputFolder(path)
+    own = [found for ending in ("json", "journal", "layout") for found in path.glob(f"*.{ending}")]
+    data = [Path(file) for one in read_data_note(path).values() for file in one.files]
+    file = restored_manifest(path).file
+    return [*own, folder.sweep_file, folder.snapshots, folder.data, *filter(None, [file]), *data]
+
+
 def rewritten_files(folder: Path) -> Iterator[str]:
     """Yield words on the files that were written since the sweep of a folder read them.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,13 @@ import mkldist
 from mkldist.cli.models import _model_lines as _lines
 from mkldist.cli.models import fit_command as fit
 from mkldist.cli.models import predict_command as predict
+from mkldist.results.folder import (
+    ReadData,
+    note_data,
+    read_manifest,
+    stamps_of,
+    write_manifest,
+)
 from tests.cli.commands import run, run_here
 from tests.models.made_up import made_up_model, made_up_views
 from tests.refit.sweeps import entry, recorded, rows, swept, table
@@ -131,6 +139,35 @@ def test_mistakes_are_met_by_one_message(folder, words, said):
     assert not done.stdout
     assert not (folder / "x.model").exists()
     assert not (folder / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "results", "-o", "small.toml"),
+        ("fit", "results", "-o", "linked.csv"),
+        ("fit", "results", "-o", "results/records.journal"),
+        ("export", "results", "--to", "mine.csv"),
+        ("export", "results", "--format", "csv", "--to", "linked.csv"),
+        ("report", "results", "-o", "linked.html"),
+        ("explain", "results", "--figure", "linked.svg"),
+        ("predict", "model.csv", "new.csv", "-o", "model.csv"),
+        ("predict", "mine.model", "new.csv", "-o", "../fit/./new.csv"),
+    ],
+)
+def test_no_output_replaces_what_the_command_reads(folder, tmp_path, words):
+    folder = Path(shutil.copytree(folder, tmp_path / "fit"))
+    manifest = folder / "results" / "sweep.json"
+    write_manifest(folder / "results", read_manifest(manifest.parent).sweep, folder / "small.toml")
+    stamps = stamps_of([folder / "mine.csv"])
+    note_data(folder / "results", {"mine": ReadData("", stamps)})
+    shutil.copy(folder / "mine.model", folder / "model.csv")
+    for name, source in (("csv", "mine.csv"), ("html", "small.toml"), ("svg", "mine.csv")):
+        (folder / f"linked.{name}").symlink_to(folder / source)
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    done = run_here(folder, *words, "--overwrite", code=2)
+    assert "a file that this command reads" in done.stderr
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_a_kernel_of_several_classes_counts_once_as_in_tables(tmp_path):

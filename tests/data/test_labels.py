@@ -72,6 +72,22 @@ def test_whole_numbers_keep_all_of_their_digits(labels: np.ndarray[Any, Any]) ->
     assert chosen.y.tolist() == [-1, 1, -1]
 
 
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["02139", "10001", "02139"], ("02139", "10001")),
+        (["007", "08", "007"], ("007", "08")),
+        (["02", "10", "2"], ("2", "10")),  # two spellings of one number
+        (["0", "00.5", "0"], ("0", "0.5")),
+    ],
+)
+def test_codes_keep_their_zeros(labels: list[str], classes: tuple[str, str]) -> None:
+    found = class_labels(np.array(labels), "t")
+    assert found.classes == classes
+    named = class_labels(np.array(labels), "t", positive=str(float(classes[0])))
+    assert named.classes == classes[::-1]
+
+
 def test_two_of_three_classes() -> None:
     found = class_labels(np.array([3, 1, 2, 1, 3]), "t", classes=("3", "+1.0"))
     assert found.rows.tolist() == [0, 1, 3, 4]

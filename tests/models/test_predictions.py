@@ -250,15 +250,20 @@ def test_a_file_that_does_not_fit_leaves_nothing(change, said, tmp_path):
 
 def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     model, data = made_up_model(), write(TABLE, tmp_path / "new.csv")
-    (tmp_path / "new.txt").touch()
-    with pytest.raises(DataError, match=r"ending in '\.txt'; expected a file ending in one of"):
-        write_predictions(model, tmp_path / "new.txt", tmp_path / "out.csv")
+    (tmp_path / "new.q").touch()
+    with pytest.raises(DataError, match=r"ending in '\.q'; expected a file ending in one of"):
+        write_predictions(model, tmp_path / "new.q", tmp_path / "out.csv")
     with pytest.raises(DataError, match=r"nex\.csv: found no such file.*Did you mean 'new\.csv'"):
         write_predictions(model, tmp_path / "nex.csv", tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a name ending in '\.txt'"):
         write_predictions(model, data, tmp_path / "out.txt")
-    with pytest.raises(OutputError, match=r"new\.csv: found the file of the rows"):
-        write_predictions(model, data, tmp_path / "new.csv", overwrite=True)
+    (tmp_path / "linked.csv").hardlink_to(data)
+    (tmp_path / "mine.csv").touch()
+    for target in ("new.csv", "linked.csv", "mine.csv"):
+        with pytest.raises(OutputError, match="a file that this command reads"):
+            write_predictions(
+                model, data, tmp_path / target, overwrite=True, inputs=[tmp_path / "mine.csv"]
+            )
     write_predictions(model, data, tmp_path / "out.csv")
     with pytest.raises(OutputError, match=r"a file of that name.*--overwrite"):
         write_predictions(model, data, tmp_path / "out.csv")
