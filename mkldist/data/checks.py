@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_mem
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError
 from mkldist.spec.kinds import Imputation
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK_BYTES = 2**23
 MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
@@ -94,6 +97,69 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
         )
     if not n_rows:
         raise DataError(where, "no rows", "at least one point", "Write the data again")
+
+
+def common_rows(where: str, parts: Mapping[str, Any]) -> pd.Index[Any] | None:
+    """Return the index of the rows that several parts describe, by the first that has names.
+
+    Parts are frames and series of pandas, indexes, or anything else, which has no index.  Indexes
+    that name other rows, or the same in another order, are refused.  A plain range, 0 to n - 1,
+    names no rows, unless the other index is these numbers in another order.
+    """
+    first, rows, named = "", None, False
+    for name, part in parts.items():
+        index = part.index if hasattr(part, "iloc") else part
+        if not (hasattr(index, "get_indexer_for") and len(index)):
+            continue
+        plain = _is_range(index)
+        if rows is None:
+            first, rows, named = name, index, not plain
+        elif not index.equals(rows) and not (plain and not named):
+            if (named and not plain) or set(index) == set(rows):
+                raise _other_rows(where, name, index, first, rows)
+            if not named:
+                first, rows, named = name, index, True
+    return rows
+
+
+def gram_indexes(name: str, grams: Any) -> dict[str, Any]:
+    """Return rows and columns of Gram matrices that are frames of pandas, one or a list of them."""
+    if hasattr(grams, "iloc") and hasattr(grams, "columns"):
+        return {f"rows of {name}": grams.index, f"columns of {name}": grams.columns}
+    listed = grams if isinstance(grams, list | tuple) else ()
+    frames = [(m, one) for m, one in enumerate(listed) if hasattr(one, "iloc")]
+    found = [gram_indexes(f"{name}[{m}]", one) for m, one in frames]
+    return {part: index for one in found for part, index in one.items()}
+
+
+def _is_range(index: pd.Index[Any]) -> bool:
+    import pandas as pd
+
+    return bool(index.equals(pd.RangeIndex(len(index))))
+
+
+def _other_rows(
+    where: str, name: str, index: pd.Index[Any], first: str, rows: pd.Index[Any]
+) -> DataError:
+    """Return the error of an index that differs from that of the first part."""
+    own, known = set(index), set(rows)
+    place = f"{where}: {name}" if where else name
+    name, first = (one.rpartition(" of ")[2] for one in (name, first))
+    by_place = f"or {name}.to_numpy() if the rows correspond by their places"
+    extra, lacking = own - known, known - own
+    if extra or lacking:
+        example = next(one for one in (*index, *rows) if one in (extra or lacking))
+        found = f"{len(extra)} names of rows that {first} lacks, and {len(lacking)} lacking of "
+        found += f"those of {first}, such as {example!r:.40}"
+        hint = f"Give {name} for the rows of {first}, {by_place}"
+        if own & known:
+            hint = f"Take the rows of both, by {first}.index.intersection({name}.index), {by_place}"
+    elif index.has_duplicates or rows.has_duplicates:
+        found, hint = "other rows, of names that occur twice", f"Name each row once, {by_place}"
+    else:
+        found = f"the names of the rows of {first} in another order"
+        hint = f"Write {name}.reindex({first}.index), {by_place}"
+    return DataError(place, found, f"the index of {first}", hint)
 
 
 def as_features(values: npt.NDArray[Any], where: str, names: Sequence[str] = ()) -> Floats:

@@ -14,7 +14,13 @@ import numpy.typing as npt
 
 from mkldist.core.checksums import array_id
 from mkldist.core.durable import replacing
-from mkldist.data.checks import as_features, check_rows, dense_features
+from mkldist.data.checks import (
+    as_features,
+    check_rows,
+    common_rows,
+    dense_features,
+    gram_indexes,
+)
 from mkldist.data.dataset import RawData, sparse_parts
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
@@ -196,12 +202,16 @@ def input_data(data: Any, where: str) -> InputData:
     with ``x`` or ``grams``, ``y``, and perhaps ``groups``, ``order``, ``weights``,
     ``feature_names`` and the indices ``train``, ``test`` and ``unlabelled``.  X is (n, d): an
     array, a sparse matrix or a DataFrame; of shape (M, n, n) it holds Gram matrices.  Anything
-    else, and parts of different lengths, are refused by a DataError that names the place `where`.
+    else, and parts of different lengths or whose indexes of pandas name other rows, are refused by
+    a DataError that names the place `where`.
     """
     data = pandas_frame(data)
     if _is_frame(data):
         return InputData(_table(data, where))
     parts = _parts(data, where)
+    of_rows = {name: parts[name] for name in (Y, *BESIDES) if name in parts}
+    first = {"X": parts.get(X), **gram_indexes(GRAMS, parts.get(GRAMS))}
+    common_rows(where, first | of_rows)
     labels = _labels(parts.pop(Y), f"{where}: y")
     points = pandas_frame(parts.pop(X, None))
     for name in BESIDES:

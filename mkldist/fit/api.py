@@ -18,6 +18,7 @@ from mkldist.core.arrays import Floats, Ints
 from mkldist.core.memory import SHARE_OF_MEMORY, ProblemSize, groups_at_once, physical_memory
 from mkldist.core.threads import threads_for
 from mkldist.core.wording import pluralize
+from mkldist.data.checks import common_rows, gram_indexes
 from mkldist.errors import ConvergenceWarning, GramError, SpecError, nearest
 from mkldist.fit.bank import KernelBank
 from mkldist.fit.decision import bank_values
@@ -147,6 +148,9 @@ def solve(
         For unknown methods, parameters and checks, and for what the method does not take.
     mkldist.errors.GramError
         For Gram matrices, labels, weights or a Laplacian that cannot be used.
+    mkldist.errors.DataError
+        For labels, weights or a Laplacian of pandas whose index names other points than that of the
+        bank or the matrices, or the same in another order.  A plain range names none.
 
     Warns
     -----
@@ -328,6 +332,8 @@ def _solver(
     and the state of another solution to start from.
     """
     bank = grams if isinstance(grams, KernelBank) else None
+    indexes = gram_indexes("grams", grams) if bank is None else {"X": bank.rows}
+    common_rows("", {**indexes, "y": y, "weights": weights, "laplacian": laplacian})
     if bank is None:
         grams = gram_stack(grams)
     elif check is not None:

@@ -43,6 +43,7 @@ from mkldist.core.memory import (
 )
 from mkldist.core.threads import load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, html_of, pluralize, truncate
+from mkldist.data.checks import common_rows, gram_indexes
 from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
 from mkldist.data.grams import (
     LARGEST_SINGLE,
@@ -328,6 +329,7 @@ def precomputed_views(kernels: Any, features: Features) -> dict[str, GramView]:
         where, n, gaps = f"Precomputed {kernel.name!r}", features.n_points, features.gaps
         if kernel.name in found or kernel.name in features.views:
             raise SpecError(where, "two views of this name", "a name for each", "Set name = …")
+        common_rows(where, {"X": features.rows} | gram_indexes("grams", kernel.grams))
         stack = gram_stack(_stacked(kernel.grams, where, "(n, n) or (M, n, n) numbers"), where)
         if stack.shape[1] != n:
             raise GramError(where, f"shape {stack.shape}", f"matrices of the {n} points of X")
@@ -500,6 +502,8 @@ class KernelBank:
         Features of the training points, finite; or views, blocks of features by name, which
         `features` of a kernel may use.  A feature ``a`` of a view ``v`` is called ``v.a``.  Sparse
         features stay sparse: Gaussian, polynomial and linear kernels come from sparse products.
+        The index of a frame names the points unless it is a plain range: other views, labels in
+        :func:`mkldist.solve` and kernel values in :meth:`on` must then have the same one.
     kernels : str or list of dict and kernels
         Name of a family, see ``mkldist list kernels``; or entries with the keys of
         ``[[banks.kernels]]`` in a sweep file (such as ``function``, ``widths`` and ``features``),
@@ -575,6 +579,8 @@ class KernelBank:
     """The bank as solvers see it."""
     factored: FactoredKernels | None = None
     """The kernels beside their factors, of a bank of factors; None for other banks."""
+    rows: pd.Index[Any] | None = None
+    """The index of the frames that the bank was made of, which names the points; or None."""
     __iter__ = None  # a bank is no sequence of kernels: bank[0] is refused
 
     _backend: str
@@ -619,7 +625,7 @@ class KernelBank:
         if choice.family == PRECOMPUTED:
             hint = "Or call KernelBank.from_grams for Gram matrices"
             raise SpecError("kernels", "'precomputed' for features", "another family", hint)
-        self._normalisations, self._features = steps, features
+        self._normalisations, self._features, self.rows = steps, features, features.rows
         self._dataset = as_dataset(features, groups or {}, views or {}, precomputed)
         made = self._kernels = BankKernels.of(choice, self._dataset, seed)
         self._index = np.arange(len(made))
@@ -705,6 +711,7 @@ class KernelBank:
         bank = cls.__new__(cls)
         check_word("backend", backend, ("auto", "memory", "mmap", "stream"))
         check_word("dtype", dtype, DTYPES)
+        bank.rows = common_rows("", gram_indexes("grams", grams))
         steps, stack = normalisation_steps(normalisation), gram_stack(grams)
         _refuse_cosines(steps)
         inspection = Inspection.of(check, stack.dtype)
@@ -873,7 +880,8 @@ class KernelBank:
         Raises
         ------
         mkldist.errors.DataError, mkldist.errors.GramError
-            For other columns or another shape, and for features that are not finite.
+            For other columns or another shape, for features that are not finite, and for frames
+            whose indexes name other points.
         """
         made, given = self._kernels, {} if grams is None else grams
         if given and (made is None or not made.given):
@@ -881,6 +889,7 @@ class KernelBank:
             expected = "none: the bank has no kernel mkldist.kernels.Precomputed"
             raise GramError("grams", found, expected)
         if made is None:
+            _check_cross_rows(self.rows, None, {"X_new": X_new})
             between = _cross_grams(X_new, len(self), self.n_points)
 
             def stacked(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
@@ -894,6 +903,7 @@ class KernelBank:
             return NewPoints(self.view, between.shape[1], stacked)
 
         own, new = self._features, self._features.like(X_new)
+        _check_cross_rows(self.rows, new.rows, {f"grams[{name!r}]": given[name] for name in given})
         cosine = "cosine" in self._normalisations
         if made.of_features is not None:
             check_points(made.of_features, new.points, own.names, "X_new")
@@ -1012,6 +1022,15 @@ def _cross_grams(value: Any, n_kernels: int, n_points: int) -> Array:
     if grams.ndim != 3 or (grams.shape[0], grams.shape[2]) != (n_kernels, n_points):
         raise GramError("X_new", f"shape {grams.shape}", expected)
     return grams
+
+
+def _check_cross_rows(rows: Any, new_rows: Any, grams: Mapping[str, Any]) -> None:
+    """Refuse kernel values in frames of other new points (rows) or training points (columns)."""
+    for name, values in grams.items():
+        indexes = gram_indexes(name, values)
+        for side, first, known in (("rows", "X_new", new_rows), ("columns", "X", rows)):
+            own = {part: index for part, index in indexes.items() if part.startswith(side)}
+            common_rows("", {first: known, **own})
 
 
 def _cross_views(

@@ -31,7 +31,7 @@ from mkldist.core.arrays import LEARNT, Floats, Ints, Target
 from mkldist.core.checksums import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.wording import pluralize
-from mkldist.data.checks import as_sparse, check_sparse, check_values
+from mkldist.data.checks import as_sparse, check_sparse, check_values, common_rows
 from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
@@ -269,6 +269,14 @@ def _with_strength(
         if settings.get(other, default) not in values:
             return dict(settings)
     return {name: strength, **settings}
+
+
+def _warn_of_other_rows(**parts: Any) -> None:
+    """Warn that rows are taken by their places, where indexes of pandas say something else."""
+    try:
+        common_rows("", parts)
+    except DataError as error:
+        warnings.warn(f"{error} Rows were taken by their places.", stacklevel=3)
 
 
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
@@ -754,12 +762,16 @@ class SupervisedClassifier(KernelClassifier):
         -----
         mkldist.errors.ConvergenceWarning
             If a solver stops before it reaches the tolerance.
+        UserWarning
+            If indexes of pandas name other rows, or the same in another order: rows are taken by
+            their places, as scikit-learn does.
         """
         if self.calibration not in (None, "sigmoid", "isotonic"):
             found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = self._solver_settings()
         X = pandas_frame(X)
+        _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
         rows, y = self._checked(X, y=y)
         used, weights = counted_rows(y, sample_weight, self.class_weight)
         numbers = self._learn_classes(y[used])
@@ -1265,6 +1277,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         """
         method, settings = self._method_settings()
         settings = _with_strength(method, positive("C", self.C), settings, "C")
+        _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight)
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
         used, weights = counted_rows(values, sample_weight)
@@ -1351,6 +1364,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
             If all training rows are outliers, since kernels are zero there or C is small.
         """
         method, settings = self._method_settings()
+        _warn_of_other_rows(X=X, sample_weight=sample_weight)
         rows, _ = self._checked(X)
         used, weights = counted_rows(np.zeros(rows.n_points), sample_weight)
         rows = rows.where(used)
@@ -1491,6 +1505,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         settings = _with_strength(method, positive("gamma_a", self.gamma_a), settings)
         if "gamma_i" in method.params.model_fields:
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
+        _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight)
         all_rows, all_labels = self._checked(X, y=y)
         used, weights = counted_rows(np.zeros(all_rows.n_points), sample_weight)
         rows, y = all_rows.where(used), all_labels[used]

@@ -11,7 +11,7 @@ import numpy as np
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
-from mkldist.data.checks import as_features, canonical, check_sparse, check_values
+from mkldist.data.checks import as_features, canonical, check_sparse, check_values, common_rows
 from mkldist.data.dataset import TextColumns, fingerprint_parts, sparse_parts
 from mkldist.data.grams import check_stack
 from mkldist.data.tables import frame_features, frame_texts, pandas_frame
@@ -331,7 +331,7 @@ class Features:
 
     `named` says that the user gave the names, `gaps` that points may lack features, which are then
     NaN.  `views` are the blocks that the features were given in, empty for a single block; `texts`
-    are columns of texts beside the features.
+    are columns of texts beside the features.  `rows` is the index of a frame, None without one.
     """
 
     points: Floats
@@ -340,6 +340,7 @@ class Features:
     gaps: bool = False
     views: dict[str, Features] = field(default_factory=dict)
     texts: TextColumns | None = None
+    rows: Any = None
 
     @property
     def n_points(self) -> int:
@@ -379,11 +380,13 @@ class Features:
         if columns is not None:
             check_texts(columns, range(len(texts) if gaps else 0), where, f"{ALLOW_GAPS}text")
             if not len(X.columns) and len(X):
-                return cls(np.empty((len(X), 0)), (), named=True, gaps=gaps, texts=columns)
+                none = np.empty((len(X), 0))
+                return cls(none, (), named=True, gaps=gaps, texts=columns, rows=X.index)
             return replace(cls.of(X, where, gaps=gaps), texts=columns)
         if isinstance(X, Mapping):
             views = {str(n): cls.of(x, f"{where}[{n!r}]", gaps=gaps) for n, x in X.items()}
             return cls._joined(views, where)
+        rows = common_rows(where, {"X": X})
         if hasattr(X, "tocsr"):
             return cls._of_sparse(X, where)
         named = hasattr(X, "columns") and hasattr(X, "to_numpy")
@@ -400,7 +403,7 @@ class Features:
         if not len(points):
             raise DataError(where, "no rows", "at least one point")
         _check_entries(points, names, where, gaps=gaps)
-        return cls(points, names, named, gaps=gaps)
+        return cls(points, names, named, gaps=gaps, rows=rows)
 
     @classmethod
     def _of_sparse(cls, matrix: Any, where: str) -> Features:
@@ -423,6 +426,7 @@ class Features:
             if is_sparse(view.points):
                 hint, place = "Call toarray() first", f"{where}[{name!r}]"
                 raise DataError(place, "sparse features", "dense ones in views", hint)
+        rows = common_rows("", {f"{where}[{name!r}]": view.rows for name, view in views.items()})
         if len({view.n_points for view in views.values()}) > 1:
             sizes = ", ".join(f"{view.n_points} of {name!r}" for name, view in views.items())
             found, expected = f"rows that differ: {sizes}", "the same points in each view"
@@ -434,6 +438,7 @@ class Features:
             named=True,
             gaps=any(view.gaps for view in views.values()),
             views=views,
+            rows=rows,
         )
 
     def apart_from(self, X: Any) -> Features:

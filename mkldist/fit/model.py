@@ -27,7 +27,7 @@ from mkldist.core.checksums import MAGIC, Arrays, frame, unframed
 from mkldist.core.durable import remove_temporaries, write_file, writing
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import html_of, pluralize, truncate
-from mkldist.data.checks import as_sparse, check_sparse
+from mkldist.data.checks import as_sparse, check_sparse, common_rows
 from mkldist.data.dataset import (
     SourceColumns,
     TextColumns,
@@ -792,7 +792,14 @@ class Model:
         self, X: Any, views: Mapping[str, Any] | None, decide: Decide | None = None, width: int = 0
     ) -> Floats:
         """Return decision values of rows in Python, (t, k), or what `decide` gives, (t, width)."""
-        joined = self.join({} if views is None else views, "views")
+        own = {} if views is None else views
+        beside = {
+            f"views[{name!r}]": one
+            for name, one in own.items()
+            if self.columns.id not in getattr(one, "columns", ())
+        }
+        common_rows("", {"X": X, **beside})
+        joined = self.join(own, "views")
         width = width or sum(len(function.bias) for function in self.functions)
         values = [np.empty((0, width))]
         step, sparse = self.rows_at_once(), self.is_sparse

@@ -124,7 +124,8 @@ def sweep(
     data : mapping of str to data, optional
         Data sets by name: ``(X, y)``, ``(X, y, groups)``, a DataFrame that holds the label column,
         or a mapping with ``x`` (n, d) or ``grams`` (M, n, n), ``y`` (n,), and perhaps ``groups``,
-        ``order``, ``feature_names``, ``train``, ``test`` and ``unlabelled``.  The sweep needs no
+        ``order``, ``feature_names``, ``train``, ``test`` and ``unlabelled``.  Parts whose indexes
+        of pandas differ are refused; a plain range counts rows and names none.  The sweep needs no
         entry in ``datasets`` for them, unless it sets other keys such as ``task``.
     changes : mapping of str to object, optional
         Values that replace those of the sweep, as ``--set`` does: ``{"methods.level.C": [1, 10]}``.
