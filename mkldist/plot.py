@@ -10,7 +10,6 @@ matplotlib.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,14 +27,12 @@ from mkldist.analysis.growth import PARTS, SIZES, Growth, part_shares, seconds_t
 from mkldist.analysis.losses import LABEL_UNITS, compare_over_data_sets, in_units
 from mkldist.analysis.selection import selection_bias, selection_frequency
 from mkldist.analysis.statistics import Friedman, Interval
-from mkldist.core.arrays import Floats, Ints
 from mkldist.core.metrics import loss_words
 from mkldist.errors import InputError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
     Results = xr.DataTree | pd.DataFrame
@@ -853,137 +850,3 @@ def _bars(ax: Axes, found: dict[int, Interval], scale: float, colour: str) -> No
 def _label_of(row: Share) -> str:
     text = f"{row.name:g}" if isinstance(row.name, float) else row.name
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
-
-
-@dataclass(frozen=True, eq=False)
-class Boundary:
-    """A decision function of two features and the points around it."""
-
-    feature_names: tuple[str, str]  # on the horizontal and the vertical axis
-    class_names: tuple[str, ...]  # of the k classes
-    points: Floats  # (n, 2) float64: All points, in the units of the data, missing values filled
-    numbers: Ints  # (n,) intp: Position of each point's class in `class_names`
-    # Points by role: ``labelled`` (``training`` in supervised learning), ``unlabelled`` and
-    # ``test``. Roles without points are left out
-    roles: Mapping[str, Ints]
-    # ((g,) float64, (g,) float64): Values of the features along the grid
-    axes: tuple[Floats, Floats]
-    # (1, g, g) or (k, g, g) float64: The decision function, or that of each of k > 2 classes;
-    # rows follow the second feature
-    values: Floats
-
-    @property
-    def to_scale(self) -> bool:
-        """True if both features span about the same range, so that circles can look round."""
-        spans = [float(axis[-1] - axis[0]) for axis in self.axes]
-        return max(spans) <= ALIKE * min(spans)
-
-    @property
-    def colours(self) -> list[Any]:
-        """A colour for each class."""
-        if len(self.class_names) == 2:
-            return list(TWO_COLOURS)
-        from matplotlib import color_sequences
-
-        palette = color_sequences["tab10"]
-        return [palette[number % len(palette)] for number in range(len(self.class_names))]
-
-
-ALIKE = 3.0  # largest ratio of the spreads of two features that are drawn to one scale
-DEPTHS = 14  # of colours on either side of a boundary together
-SATURATION = 2.0  # value of |f| above which colours deepen no further
-TWO_COLOURS = ("#2166ac", "#b2182b")
-PALE = 0.28  # opacity of the colour of a class in the plane
-GREY = "#5f5f5f"
-# Size in points², opacity, edge and layer of the marks of each role.
-MARKS: dict[str, dict[str, Any]] = {
-    "test": {"s": 3, "alpha": 0.45, "linewidths": 0, "zorder": 3},
-    "unlabelled": {"s": 7, "alpha": 0.75, "linewidths": 0, "zorder": 4},
-    "training": {"s": 13, "linewidths": 0.4, "edgecolors": "white", "zorder": 5},
-    "labelled": {"s": 44, "linewidths": 1.0, "edgecolors": "black", "zorder": 6},
-}
-
-
-def boundary(shown: Boundary, ax: Axes) -> Axes:
-    """Draw the plane of two features, coloured by a decision function, and the points.
-
-    Two classes are blue against red, deeper away from the boundary.  Of more, each has a colour,
-    and its region a pale tint of it.
-    """
-    (_draw_function if len(shown.class_names) == 2 else _draw_regions)(ax, shown)
-    for role, rows in shown.roles.items():
-        for number, colour in enumerate(shown.colours):
-            some = rows[shown.numbers[rows] == number]
-            known = role != "unlabelled"
-            marker = MARKERS[number % len(MARKERS)] if known else "o"
-            x, y = shown.points[some].T
-            ax.scatter(x, y, color=colour if known else GREY, marker=marker, **MARKS[role])
-    first, second = shown.axes
-    ax.set(xlabel=shown.feature_names[0], ylabel=shown.feature_names[1],
-           xlim=(first[0], first[-1]), ylim=(second[0], second[-1]))  # fmt: skip
-    if shown.to_scale:
-        ax.set_aspect("equal")
-    ax.legend(handles=_marks(shown))
-    return ax
-
-
-def _draw_function(ax: Axes, shown: Boundary) -> None:
-    """Colour the plane by the decision function, and draw its level lines at 0 and, if any, ±1."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colours = LinearSegmentedColormap.from_list(
-        "boundary", ["#6ba3d0", "#d6e6f2", "#f7f7f7", "#f9dccf", "#e58368"]
-    )
-    (values,) = shown.values
-    deepest = min(SATURATION, float(np.abs(values).max())) or SATURATION
-    levels = np.linspace(-deepest, deepest, DEPTHS + 1)
-    clipped = np.clip(values, -deepest, deepest)
-    filled = ax.contourf(*shown.axes, clipped, levels=levels, cmap=colours, zorder=0)
-    filled.set_rasterized(True)  # as curves, they would be most of a file
-    for level, width, line in ((-1.0, 0.6, "--"), (0.0, 1.4, "-"), (1.0, 0.6, "--")):
-        if values.min() < level < values.max():
-            ax.contour(*shown.axes, values, levels=[level], colors="black", linewidths=width,
-                       linestyles=line, zorder=2)  # fmt: skip
-
-
-def _draw_regions(ax: Axes, shown: Boundary) -> None:
-    """Colour the plane by the class of the greatest decision function; draw where two are equal."""
-    from matplotlib.colors import to_rgb
-
-    winner = shown.values.argmax(axis=0)
-    pale = 1.0 - PALE * (1.0 - np.array([to_rgb(colour) for colour in shown.colours]))
-    extent = (*shown.axes[0][[0, -1]], *shown.axes[1][[0, -1]])
-    ax.imshow(pale[winner], extent=extent, origin="lower", aspect="auto", zorder=0)
-    for number in np.unique(winner):
-        others = np.delete(shown.values, number, axis=0).max(axis=0)
-        lead = shown.values[number] - others
-        if lead.min() < 0.0 < lead.max():
-            ax.contour(*shown.axes, lead, levels=[0.0], colors="black", linewidths=0.9, zorder=2)
-
-
-def _marks(shown: Boundary) -> list[Artist]:
-    """Return the entries of the legend: a mark for each role and class, and the lines."""
-    from matplotlib.lines import Line2D
-
-    def mark(label: str, colour: str, marker: str, role: str) -> Line2D:
-        style = MARKS[role]
-        return Line2D(
-            [], [], linestyle="none", marker=marker, label=label, color=colour,
-            markersize=np.sqrt(style["s"]) * 0.85 + 0.8, alpha=style.get("alpha"),
-            markeredgecolor=style.get("edgecolors", colour), markeredgewidth=style["linewidths"],
-        )  # fmt: skip
-
-    handles: list[Artist] = []
-    for role in shown.roles:
-        if role == "unlabelled":
-            handles.append(mark(role, GREY, "o", role))
-            continue
-        for number, (name, colour) in enumerate(zip(shown.class_names, shown.colours, strict=True)):
-            called = f"class {name}" if name.lstrip("+-").isdigit() else name
-            handles.append(mark(f"{called}, {role}", colour, MARKERS[number % len(MARKERS)], role))
-    handles.append(Line2D([], [], color="black", linewidth=1.4, label="boundary"))
-    if len(shown.values) == 1 and (shown.values.min() < -1.0 or shown.values.max() > 1.0):
-        handles.append(
-            Line2D([], [], color="black", linewidth=0.6, linestyle="--", label="margins, f = ±1")
-        )
-    return handles

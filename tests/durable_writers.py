@@ -21,7 +21,6 @@ from mkldist.core.durable import remove_temporaries, write_json
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.kernels.graph import graph_laplacian
-from mkldist.report.boundaries import keep_figure
 from mkldist.results.export import export
 from mkldist.results.folder import claimed, manifest_name
 from mkldist.results.layout import lay_out
@@ -50,13 +49,6 @@ def write_snapshot(root: Path) -> None:
     dataset, splits = Dataset("d", X, Y, ("a", "b")), [Split(np.arange(8), np.arange(8, 12))]
     save_snapshot(root, dataset, splits)
     assert load_snapshot(root)[0].fingerprint == dataset.fingerprint
-
-
-def write_figure(root: Path) -> None:
-    from matplotlib.figure import Figure
-
-    remove_temporaries(root)
-    assert keep_figure(root, "figure", "content", Figure)
 
 
 def write_csv(root: Path) -> None:
@@ -91,7 +83,7 @@ def make_layout(root: Path) -> None:
 WRITERS: dict[str, Callable[[Path], None]] = {
     one.__name__: one
     for one in (
-        write_document, claim_folder, write_snapshot, write_figure, write_csv, write_netcdf,
+        write_document, claim_folder, write_snapshot, write_csv, write_netcdf,
         write_bank, write_cached_bank, write_laplacian, make_layout,
     )
 }  # fmt: skip

@@ -113,9 +113,7 @@ def plan_command(
 @cluster_options()
 @click.option("--retry-failed", is_flag=True, help="Repeat runs that are recorded as failed.")
 @click.option("--quiet", is_flag=True, help="Print no progress, only messages and the table.")
-@json_option(
-    "name", "path", "computed", "skipped", "counts", "others", "figures", "failed", "summary"
-)
+@json_option("name", "path", "computed", "skipped", "counts", "others", "failed", "summary")
 def sweep_command(
     sweep: SweepInputs, output: Path | None, quiet: bool, as_json: bool, **options: Any
 ) -> None:
@@ -202,7 +200,6 @@ def _outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
         "skipped": outcome.skipped,
         "counts": {state: outcome.counts.get(state, 0) for state in RunState},
         "others": outcome.others,
-        "figures": outcome.figures,
         "failed": sweep_status(outcome.path).failed if outcome.failed else [],
         "summary": recorded_table(outcome.path).summary if complete else [],
     }
@@ -228,9 +225,6 @@ def _show_outcome(outcome: SweepOutcome) -> None:
     if outcome.others:
         click.echo(f"\n{others_words(outcome.others)}")
     click.echo(f"\nresults: {outcome.path}")
-    if outcome.figures:
-        n_figures = len(outcome.figures)
-        click.echo(f"figures: {outcome.path / 'figures'}, {n_figures} as .png and .svg")
     for line in _bank_line(outcome):
         click.echo(line)
     click.echo(f'open:    mkldist.open_results("{outcome.path}")')

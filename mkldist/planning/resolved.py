@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from math import isqrt
 from pathlib import Path
 
@@ -50,7 +49,7 @@ from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
 from mkldist.spec.kinds import check_fits
-from mkldist.spec.model import LINKED, MethodSpec, OutputsSpec, SweepSpec
+from mkldist.spec.model import LINKED, MethodSpec, SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}
 
@@ -149,7 +148,6 @@ def _read(
     dataset = with_graph_views(entry, spec.preprocessing_of(entry), dataset)
     check_labels(grids, dataset)
     check_two_classes(grids, dataset)
-    check_figures(spec.outputs, dataset)
     check_metric(spec, grids, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     return dataset
@@ -419,33 +417,6 @@ def check_number_of_runs(
     }
     n_runs = sum(facts[dataset].n_splits * n_settings[dataset] for dataset in facts)
     check_fits(n_runs, RUN_BYTES, "methods", "runs", "Lower splits.repeats, or give fewer values")
-
-
-BOUNDARY = "decision-boundary"
-
-
-def check_figures(outputs: OutputsSpec, dataset: Dataset) -> None:
-    """Refuse figures without matplotlib, and decision boundaries unless points lie in a plane."""
-    if BOUNDARY not in outputs.figures:
-        return
-    if find_spec("matplotlib") is None:
-        raise SpecError(
-            "outputs.figures",
-            f'"{BOUNDARY}" without matplotlib',
-            "the package matplotlib",
-            "pip install 'mkldist[figures]' installs it",
-        )
-    n_features = 0 if dataset.x is None else dataset.n_features
-    more = bool(dataset.given) or dataset.texts is not None or dataset.absent is not None
-    if dataset.classes is None or n_features != 2 or more:
-        beside = " and views or texts" if more else ""
-        raise SpecError(
-            "outputs.figures",
-            f'"{BOUNDARY}" of {dataset.name!r}, a data set of {dataset.task} with {n_features} '
-            f"dense features{beside}",
-            "classes and two features in every data set",
-            "Remove it, or the data set",
-        )
 
 
 def check_metric(spec: SweepSpec, grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:

@@ -64,11 +64,6 @@ class OutputFolder:
         """The sweep file of a sweep that was given in Python."""
         return self.path / "sweep.toml"
 
-    @property
-    def figures(self) -> Path:
-        """Folder of pictures."""
-        return self.path / "figures"
-
 
 @dataclass(frozen=True)
 class Claim:

@@ -1,8 +1,8 @@
 """A sweep from its specification to its results: :func:`run_sweep`.
 
-The coordinator plans the sweep, leaves out the runs whose records are in the output folder, does
-the others on a cluster, and draws the figures.  A recorded run is never done again.
-:func:`build_banks` does the part of it that builds the banks.
+The coordinator plans the sweep, leaves out the runs whose records are in the output folder, and
+does the others on a cluster.  A recorded run is never done again.  :func:`build_banks` does the
+part of it that builds the banks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from mkldist.core.wording import pluralize
 from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
-from mkldist.report.boundaries import draw_figures, undrawable_runs
 from mkldist.results.folder import (
     OutputFolder,
     claimed,
@@ -75,7 +74,6 @@ class SweepOutcome:
     counts: Mapping[RunState, int]  # runs of the plan by state
     computed: int  # runs that this call recorded
     skipped: int  # runs that were recorded before
-    figures: tuple[Path, ...] = ()  # paths of the figures, without the suffixes of their files
     others: int = 0  # recorded runs in the output folder that are not in the plan; they are kept
     # Lines that say what was damaged in the folder, and what became of it
     mended: tuple[str, ...] = ()
@@ -226,13 +224,13 @@ def run_sweep(
                 sweep.work(before, options, progress, again)
             after = sweep.recorded()
         sweep.remove_banks(after)
-        plan, figures, others = sweep.plan, sweep.draw(), sweep.others()
+        plan, others = sweep.plan, sweep.others()
     counts = Counter(after.values())
     counts[RunState.WAITING] = len(plan.runs) - len(after)
     computed = len(after.keys() - sweep.known)
     skipped = len(after) - computed
     mended = tuple(sweep.mended)
-    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, figures, others, mended)
+    return SweepOutcome(plan, folder.path, dict(counts), computed, skipped, others, mended)
 
 
 class _Sweep:
@@ -297,7 +295,6 @@ class _Sweep:
             if retry_failed:
                 states = self.recorded().items()
                 self.store.remove(i for i, state in states if state is RunState.FAILED)
-            self.store.remove(undrawable_runs(self.plan, self.store))
             missing = lacking_runs(self.plan, self.store, self.folder.path)
             self.store.remove(missing)
             self.n_incomplete = len(missing)
@@ -469,11 +466,6 @@ class _Sweep:
                     remove_stored(Path(root), bank_id)
                 if own:
                     laplacians.clear()
-
-    def draw(self) -> tuple[Path, ...]:
-        """Draw the figures that the sweep asks for; return their paths."""
-        with writing(self.folder.figures):
-            return draw_figures(self.plan, self.resolved, self.store, self.folder.figures)
 
 
 @dataclass(frozen=True)

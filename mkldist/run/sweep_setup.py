@@ -218,7 +218,7 @@ def batch_settings(spec: SweepSpec, *, predictions: bool = False) -> BatchSettin
         seed=spec.seed,
         memory_limit=parse_memory(spec.memory),
         predictions=predictions,
-        coefficients=spec.outputs.coefficients or bool(spec.outputs.figures),
+        coefficients=spec.outputs.coefficients,
     )
 
 

@@ -226,9 +226,6 @@ class OutputsSpec(Model):
     """Keep expansion coefficients of the decision function."""
     weights: bool = True
     """Keep kernel weights."""
-    figures: Annotated[tuple[Literal["decision-boundary"], ...], Strict(False)] = ()
-    """Figures to draw: decision boundaries of every method on the first split, for data of two
-    features."""
 
 
 class SweepSpec(Model):

@@ -18,12 +18,10 @@ from mkldist.data.preprocessing import feature_scale
 from mkldist.errors import InputError, SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.methods.registry import METHODS
-from mkldist.planning import resolved as resolving
 from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.planning.resolved import (
     RUN_BYTES,
     Resolved,
-    check_figures,
     check_folds,
     check_graph,
     check_graph_views,
@@ -417,34 +415,6 @@ def test_the_runs_of_all_data_sets_count_and_those_of_a_search_do_not(monkeypatc
     monkeypatch.setattr(kinds, "physical_memory", lambda: 2 * 42 * RUN_BYTES - 1)
     with pytest.raises(SpecError, match=r"methods: found 42 runs, which need .* splits\.repeats"):
         check_number_of_runs(spec, facts, resolve_methods(spec))
-
-
-DRAWN = sweep('[[methods]]\nname = "level"\n[outputs]\nfigures = ["decision-boundary"]').outputs
-PLAIN = sweep('[[methods]]\nname = "level"').outputs
-THREE = labelled([-1, 1], x=np.zeros((2, 3)))
-GRAMS = labelled([-1, 1], x=None, grams=np.zeros((1, 2, 2)))
-VALUES = labelled([0.5, 1.5], classes=None)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (THREE, "'a', a data set of classification with 3 dense"),
-        (GRAMS, "'a', a data set of classification with 0 dense"),
-        (VALUES, "'a', a data set of regression with 2 dense"),
-    ],
-)
-def test_boundaries_need_two_features_and_classes(given, said):
-    check_figures(PLAIN, given)
-    with pytest.raises(SpecError, match=f'outputs.figures: found "decision-boundary" of {said}'):
-        check_figures(DRAWN, given)
-
-
-def test_figures_without_matplotlib_say_what_installs_it(monkeypatch):
-    monkeypatch.setattr(resolving, "find_spec", lambda name: None)
-    check_figures(PLAIN, labelled([-1, 1]))
-    with pytest.raises(SpecError, match=r"pip install 'mkldist\[figures\]'"):
-        check_figures(DRAWN, labelled([-1, 1]))
 
 
 TEXT = """
