@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from math import ceil
@@ -24,6 +25,7 @@ ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_te
 PART_WORDS = ("train", "test", "unlabelled")
 SHOWN = 10
 MAX_DRAWS = 1000
+BEST_OF = 100  # draws of groups for a training part, of which the most even one counts
 ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
 SEEDS = 2**32  # seeds of numpy's RandomState have 32 bits
 INDEX_ARRAYS = tuple(name for names in ARRAY_NAMES for name in names)
@@ -212,6 +214,83 @@ def repeated_folds(
     yield from (test for _, test in folds.split(np.zeros(n_points), labels))
 
 
+def group_folds(
+    n_folds: int, n_repeats: int, seed: int, groups: Ints, labels: Any = None
+) -> Iterator[Ints]:
+    """Yield the ascending rows of each fold of groups (n,).
+
+    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; where one of these
+    holds all rows of a class, the first of up to ``MAX_DRAWS`` random draws without such a fold.
+    Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
+    """
+    if labels is None:
+        present = np.unique(groups)
+        for held_out in repeated_folds(n_folds, n_repeats, seed, len(present)):
+            yield np.flatnonzero(np.isin(groups, present[held_out]))
+        return
+    random, counts = np.random.RandomState(seed % SEEDS), _class_counts(groups, labels)
+    of_rows = np.unique(groups, return_inverse=True)[1]
+    for _ in range(n_repeats):
+        fold = _stratified_fold(n_folds, groups, labels, random)
+        for _ in range(MAX_DRAWS * bool(((counts > 0).sum(axis=0) > 1).all())):
+            held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
+            if not (held_out == counts.sum(axis=0)).any():
+                break
+            fold = random.permutation(len(counts)) % n_folds
+        yield from (np.flatnonzero(fold[of_rows] == number) for number in range(n_folds))
+
+
+def _stratified_fold(
+    n_folds: int, groups: Ints, labels: Any, random: np.random.RandomState
+) -> Ints:
+    """Return the fold of each group by ``StratifiedGroupKFold``; random for classes of few rows."""
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    present, first = np.unique(groups, return_index=True)
+    fold: Ints = random.permutation(len(present)) % n_folds
+    if np.unique(labels, return_counts=True)[1].max() < n_folds:
+        return fold
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=random)
+    with warnings.catch_warnings():  # of classes with fewer rows than folds
+        warnings.simplefilter("ignore", UserWarning)
+        for number, (_, test) in enumerate(splitter.split(groups, labels, groups)):
+            fold[np.isin(first, test)] = number
+    return fold
+
+
+def _class_counts(groups: Ints, labels: Any) -> Ints:
+    """Return the numbers of rows by group and class, (G, k)."""
+    of_groups, of_classes = (np.unique(one, return_inverse=True)[1] for one in (groups, labels))
+    counts = np.zeros((of_groups.max() + 1, of_classes.max() + 1), dtype=np.intp)
+    np.add.at(counts, (of_groups, of_classes), 1)
+    return counts
+
+
+def _even_draws(counts: Ints, n_train: int, repeats: int, seed: int) -> Iterator[Ints]:
+    """Yield so many of G groups, drawn so that each class gives its share of rows.
+
+    They are the most even of ``BEST_OF`` draws; of up to ``MAX_DRAWS`` where these lack a class.
+
+    Shapes: counts (G, k).
+    """
+    random, totals = np.random.RandomState(seed % SEEDS), counts.sum(axis=0)
+
+    def unevenness(train: Ints) -> float:
+        own = counts[train].sum(axis=0)
+        lacking = 2.0 * (own == 0).sum() + (own == totals).sum()
+        return float(np.abs(own / totals - n_train / len(counts)).sum() + len(totals) * lacking)
+
+    for _ in range(repeats):
+        best, least = np.zeros(0, dtype=np.intp), np.inf
+        for number in range(MAX_DRAWS):
+            if number >= BEST_OF and least < 2.0 * len(totals):
+                break
+            train = random.permutation(len(counts))[:n_train]
+            if (found := unevenness(train)) < least:
+                best, least = train, found
+        yield best
+
+
 def nested_splits(
     dataset: Dataset, splits: Sequence[Split], shares: Sequence[float], seed: int
 ) -> tuple[Split, ...]:
@@ -265,12 +344,13 @@ def cut_splits(
                 "Lower it, or enlarge the training parts",
             )
         ranks = _ranks(dataset, split.train, seed + number, stratified=stratified)
-        order = np.argsort(ranks, kind="stable")
+        of_rows = split.train if dataset.row_groups is None else dataset.row_groups[split.train]
+        order = np.lexsort((of_rows, ranks))
         size = n_train
-        if dataset.row_groups is not None and size < len(order):
-            size = int(np.searchsorted(ranks[order], ranks[order[size]]))
+        if size < len(order):
+            size = int(np.argmax(of_rows[order] == of_rows[order[size]]))
             if not size:
-                first = int((ranks == ranks.min()).sum())
+                first = int((of_rows == of_rows[order[0]]).sum())
                 raise DataError(
                     f"{where}: n_train",
                     f"{n_train}",
@@ -286,17 +366,20 @@ def cut_splits(
 def _ranks(dataset: Dataset, train: Ints, seed: int, *, stratified: bool = True) -> np.ndarray:
     """Return for each training row the share from which on it is taken, below 1."""
     random = np.random.RandomState(seed % SEEDS)
-    if dataset.row_groups is not None:
-        kinds, of = np.unique(dataset.row_groups[train], return_inverse=True)
-        return (random.permutation(len(kinds)) / len(kinds))[of]
     classes = np.zeros(len(train), dtype=np.intp)
     if stratified and dataset.classes is not None:
         classes = dataset.class_numbers[train]
-    ranks = np.empty(len(train))
+    of: Ints = np.arange(len(train))
+    if dataset.row_groups is not None:  # each group counts for the rarest of its classes
+        counts = _class_counts(dataset.row_groups[train], classes)
+        of = np.unique(dataset.row_groups[train], return_inverse=True)[1]
+        often = (counts > 0).sum(axis=0)
+        classes = np.where(counts > 0, often, len(counts) + 1).argmin(axis=1)
+    ranks = np.empty(len(classes))
     for number in np.unique(classes):
         rows = np.flatnonzero(classes == number)
         ranks[rows] = random.permutation(len(rows)) / len(rows)
-    return ranks
+    return ranks[of]
 
 
 def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
@@ -415,8 +498,10 @@ def make_splits(
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
     are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
-    regression.  With groups, both draw among groups, as ``GroupShuffleSplit`` and ``GroupKFold``
-    with shuffling do.  ``leave-one-group-out`` is ``LeaveOneGroupOut``, and ``time`` is
+    regression.  With groups, both draw among groups: folds are :func:`group_folds`, and a training
+    part is the draw of ``BEST_OF`` in which the shares of the classes are most even; without
+    strata they are ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling.
+    ``leave-one-group-out`` is ``LeaveOneGroupOut``, and ``time`` is
     ``TimeSeriesSplit``.  ``predefined`` takes the partitions that came with the data unchanged, and
     ``semi-supervised`` is :func:`mkldist.data.splits.draw_splits`.
     """
@@ -470,7 +555,7 @@ def _advice(spec: SplitsSpec) -> str:
         "time": "Set fewer folds, so that the first training part is larger",
         "leave-one-group-out": 'Merge this group with others, or set kind = "kfold"',
     }
-    other = "Enlarge the training part, set another seed, or stratified = true without groups"
+    other = "Enlarge the training part, or remove stratified = false"
     return of_kind.get(spec.kind, other)
 
 
@@ -478,14 +563,16 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
     if spec.kind == "leave-one-group-out" and dataset.row_groups is None:
         hint = "Name the column of groups, such as patients or hospitals, by groups"
         raise DataError(where, f'kind = "{spec.kind}" without groups', "groups = ...", hint)
-    if dataset.row_groups is not None:
-        return _drawn_by_group(spec, dataset.row_groups, seed, where)
     n = dataset.n_points
     if dataset.classes is None and spec.stratified:
         found, expected = "stratified = true for a data set of regression", "classes"
         raise DataError(where, found, expected, "Remove stratified: classes are so by default")
     stratified = dataset.classes is not None and spec.stratified is not False
     labels = dataset.y if stratified else None
+    if dataset.row_groups is not None:
+        if stratified and spec.kind == "kfold":
+            _check_groups(dataset, np.arange(n), where, 'Set kind = "holdout", or merge classes')
+        return _drawn_by_group(spec, dataset.row_groups, labels, seed, where)
     if spec.kind == "kfold":
         most = int(np.bincount(dataset.class_numbers).min()) if stratified else n
         if spec.folds > most:
@@ -524,8 +611,10 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
     return tuple(Split(np.sort(order[train]), np.sort(order[test])) for train, test in pairs)
 
 
-def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tuple[Split, ...]:
-    """Return splits drawn among groups: ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling.
+def _drawn_by_group(
+    spec: SplitsSpec, groups: Ints, labels: Floats | None, seed: int, where: str
+) -> tuple[Split, ...]:
+    """Return splits drawn among groups, stratified by `labels` if given; see :func:`make_splits`.
 
     Where each group is left out, they are in order.
     """
@@ -535,7 +624,7 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
         check_fits(n_groups, ROW_BYTES * len(groups), where, "splits", hint)
         if n_groups < 2:
             raise DataError(where, "one group", "two groups or more", "Choose other groups")
-        tests = list(np.unique(groups)[:, None])
+        tests = [np.flatnonzero(groups == one) for one in np.unique(groups)]
     elif spec.kind == "kfold":
         if spec.folds > n_groups:
             raise DataError(
@@ -544,7 +633,7 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
                 f"at most {pluralize(n_groups, 'fold')}",
                 "Set fewer folds",
             )
-        tests = list(repeated_folds(spec.folds, spec.repeats, seed, n_groups))
+        tests = list(group_folds(spec.folds, spec.repeats, seed, groups, labels))
     else:
         n_train = int(spec.train_fraction * n_groups)
         if not n_train:
@@ -554,10 +643,15 @@ def _drawn_by_group(spec: SplitsSpec, groups: Ints, seed: int, where: str) -> tu
                 "at least one group for each part",
                 "Raise train_fraction, or choose other groups",
             )
-        drawn = holdouts(n_train, n_groups - n_train, spec.repeats, seed)
-        tests = [test for _, test in drawn]
-    masks = [np.isin(groups, test) for test in tests]
-    return tuple(Split(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks)
+        if labels is None:
+            drawn = holdouts(n_train, n_groups - n_train, spec.repeats, seed)
+            halves = [train for train, _ in drawn]
+        else:
+            counts = _class_counts(groups, labels)
+            halves = list(_even_draws(counts, n_train, spec.repeats, seed))
+        present = np.unique(groups)
+        tests = [np.flatnonzero(~np.isin(groups, present[train])) for train in halves]
+    return tuple(Split(np.setdiff1d(np.arange(len(groups)), test), test) for test in tests)
 
 
 def _check(
@@ -575,9 +669,14 @@ def _check(
     present = {*np.unique(dataset.class_numbers[split.train]).tolist()}
     for number, name in enumerate(dataset.classes):
         if number not in present:
+            of_groups = ""
+            if dataset.row_groups is not None:
+                own = len(np.unique(dataset.row_groups[dataset.class_numbers == number]))
+                of_groups = f", a class in {own} of "
+                of_groups += pluralize(len(np.unique(dataset.row_groups)), "group")
             raise DataError(
                 place,
-                f"no point of class {name!r} in its training part of {len(split.train)}",
+                f"no point of class {name!r} in its training part of {len(split.train)}{of_groups}",
                 f"points of {'every class' if dataset.multiclass else 'both classes'}",
                 advice,
             )
@@ -599,16 +698,15 @@ def inner_folds(
 
     They are those of :func:`~mkldist.data.splits.repeated_folds`, and each class is divided
     in proportion.  There are at least two points of each class and at most as many folds, so that
-    the training rows of a fold have points of every class.  The folds of a grouped data set are
-    drawn among its groups instead.
+    the training rows of a fold have points of every class.  Those of a grouped data set are
+    :func:`~mkldist.data.splits.group_folds`.
     """
     n_folds = min(spec.folds, _most_folds(dataset, labelled))
-    if dataset.row_groups is not None:
-        present, groups = np.unique(dataset.row_groups[labelled], return_inverse=True)
-        of_groups = repeated_folds(n_folds, spec.repeats, seed, len(present))
-        return tuple(np.sort(labelled[np.isin(groups, held_out)]) for held_out in of_groups)
     labels = None if dataset.classes is None else dataset.class_numbers[labelled]
-    folds = repeated_folds(n_folds, spec.repeats, seed, len(labelled), labels)
+    if dataset.row_groups is not None:
+        folds = group_folds(n_folds, spec.repeats, seed, dataset.row_groups[labelled], labels)
+    else:
+        folds = repeated_folds(n_folds, spec.repeats, seed, len(labelled), labels)
     return tuple(np.sort(labelled[held_out]) for held_out in folds)
 
 
@@ -629,8 +727,25 @@ def n_inner_folds(
         hint = "Lower it, or omit it to use up to 5 folds"
         raise DataError(where, f"folds = {spec.folds}", f"at most {most}, the {counted}", hint)
     if dataset.row_groups is not None and dataset.classes is not None:
+        _check_groups(dataset, labelled, where, "Enlarge the training part, or remove [selection]")
         _check_classes(dataset, labelled, inner_folds(dataset, labelled, spec, seed), where)
     return min(spec.folds, most) * spec.repeats
+
+
+def _check_groups(dataset: Dataset, rows: Ints, where: str, hint: str) -> None:
+    """Refuse to divide groups into folds if one group has all rows of a class."""
+    if dataset.row_groups is None or dataset.classes is None:
+        return
+    groups, numbers = dataset.row_groups[rows], dataset.class_numbers[rows]
+    for number, name in enumerate(dataset.classes):
+        count = len(np.unique(groups[numbers == number]))
+        if count < 2:
+            raise DataError(
+                where,
+                f"class {name!r} in {count} of {pluralize(len(np.unique(groups)), 'group')}",
+                "each class in two groups or more, for the training part of every fold",
+                hint,
+            )
 
 
 def _check_classes(dataset: Dataset, labelled: Ints, folds: tuple[Ints, ...], where: str) -> None:

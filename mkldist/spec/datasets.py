@@ -133,8 +133,8 @@ class SplitsSpec(Model):
     test_fraction: float = Field(0.0, ge=0, lt=1)
     """`"semi-supervised"`: share of the rows that no method sees, neither features nor labels."""
     stratified: bool | None = None
-    """Draw from each class in proportion, where there are draws. By default true for classes, and
-    false for real values and with `groups`."""
+    """Draw from each class in proportion, where there are draws; of `groups`, as nearly as whole
+    groups allow. By default true for classes and false for real values."""
     n_train: Sizes | None = None
     """Use only this many rows of each training part, drawn with the sweep's seed: from each class
     in proportion where the splits are stratified; of `groups`, as many whole ones as fit. A list
@@ -153,8 +153,6 @@ class SplitsSpec(Model):
     def _of_one_kind(self) -> SplitsSpec:
         amount = f"one of {', '.join(AMOUNTS)}" if self.kind == "semi-supervised" else ""
         check_kind(self, _EFFECTIVE_WITH, amount)
-        if self.groups is not None and self.stratified:
-            raise ValueError("found groups with stratified = true; expected one of them")
         if self.kind != "semi-supervised":
             return self
         amounts = [name for name in AMOUNTS if getattr(self, name) is not None]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from sklearn.model_selection import (
@@ -25,6 +25,7 @@ from sklearn.model_selection import (
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.splits import (
     cut_splits,
+    group_folds,
     inner_folds,
     make_splits,
     n_inner_folds,
@@ -237,7 +238,8 @@ def grouped(groups: np.ndarray = GROUPS) -> Dataset:
 
 @pytest.mark.parametrize("seed", [0, 7])
 def test_holdouts_of_groups_are_those_of_scikit_learn(seed: int) -> None:
-    found = made(grouped(), seed, groups="patient", repeats=3, train_fraction=0.5)
+    spec = {"groups": "patient", "repeats": 3, "train_fraction": 0.5, "stratified": False}
+    found = made(grouped(), seed, **spec)
     splitter = GroupShuffleSplit(n_splits=3, train_size=4, test_size=4, random_state=seed)
     expected = list(splitter.split(GROUPS, groups=GROUPS))
     assert len(found) == len(expected) == 3
@@ -247,7 +249,7 @@ def test_holdouts_of_groups_are_those_of_scikit_learn(seed: int) -> None:
 
 
 def test_folds_of_groups_divide_the_groups() -> None:
-    found = made(grouped(), 5, kind="kfold", folds=4, groups="patient")
+    found = made(grouped(), 5, kind="kfold", folds=4, groups="patient", stratified=False)
     folds = KFold(4, shuffle=True, random_state=5).split(np.arange(8))
     assert len(found) == 4
     for split, (_, test) in zip(found, folds, strict=True):
@@ -260,8 +262,55 @@ def test_groups_that_cannot_be_divided() -> None:
         made(grouped(), kind="kfold", folds=9, groups="patient")
     with mistake("1 group in all, none for the training part"):
         made(grouped(np.zeros(6, np.intp)), groups="patient")
-    with mistake("no point of class 'yes'", "another seed"):
-        made(grouped(np.array([0, 1, 0, 1, 0, 1])), groups="patient")
+    apart = grouped(np.array([0, 1, 0, 1, 0, 1]))
+    with mistake("training part of 3, a class in 1 of 2 groups", "Enlarge the training part"):
+        made(apart, groups="patient")
+    with mistake("class 'no' in 1 of 2 groups", "each class in two groups or more"):
+        made(apart, kind="kfold", folds=2, groups="patient")
+
+
+def patients(cases: int, of: int, rows: int = 4) -> Dataset:
+    y = np.repeat(np.where(np.arange(of) < cases, 1.0, -1.0), rows)
+    groups = np.repeat(np.random.default_rng(of).permutation(of), rows)
+    return Dataset("t", y[:, None], y, ("ctl", "case"), ("f",), row_groups=groups)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_few_cases_among_patients_are_divided_for_every_seed(seed: int) -> None:
+    data = patients(4, 24)
+    folds = made(data, seed, kind="kfold", folds=5, repeats=4, groups="patient")
+    halves = made(data, seed, repeats=4, groups="patient")
+    assert [np.sum(data.y[split.train] > 0) for split in halves] == [8] * 4
+    assert len({split.fingerprint for split in halves}) == 4
+    for repeat in range(4):
+        cases = [np.sum(data.y[split.test] > 0) for split in folds[5 * repeat : 5 * repeat + 5]]
+        assert sorted(cases) == [0, 4, 4, 4, 4]
+    for split in (*folds, *halves):
+        assert not set(data.row_groups[split.train]) & set(data.row_groups[split.test])
+        selection = SelectionSpec(folds=3, repeats=2)
+        assert number(data, split.train, folds=3, repeats=2) == 6
+        for held_out in inner_folds(data, split.train, selection, seed):
+            assert len(np.unique(data.y[np.setdiff1d(split.train, held_out)])) == 2
+    assert [s.fingerprint for s in made(data, seed, kind="kfold", repeats=2, groups="patient")] == [
+        split.fingerprint for split in folds[:10]
+    ]
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_folds_of_groups_leave_every_class_outside_where_that_can_be(draw: st.DataObject) -> None:
+    k, n = draw.draw(st.integers(2, 4)), draw.draw(st.integers(6, 30))
+    groups = np.array(draw.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)))
+    y = np.array(draw.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
+    in_groups = [len(np.unique(groups[y == one])) for one in np.unique(y)]
+    n_folds = draw.draw(st.integers(3, 5))
+    assume(min(in_groups) > 1 and len(np.unique(groups)) >= n_folds)
+    folds = list(group_folds(n_folds, 2, draw.draw(st.integers(0, 99)), groups, y))
+    for repeat in (folds[:n_folds], folds[n_folds:]):
+        assert sorted(np.concatenate(repeat).tolist()) == list(range(n))
+        for held_out in repeat:
+            assert len(held_out)
+            assert set(np.delete(y, held_out)) == set(y)
 
 
 @pytest.mark.parametrize("order", [None, np.random.default_rng(1).permutation(23)])
@@ -446,7 +495,7 @@ def test_groups_that_cannot_be_folded() -> None:
     with mistake("groups of the training part: 1", "at least two groups"):
         number(replace(data, row_groups=np.zeros(25, np.intp)), ROWS)
     apart = replace(classes(6, 6), row_groups=np.repeat([0, 1, 2], [6, 3, 3]))
-    with mistake("inner fold", "all 6 training points of class 'class 0'"):
+    with mistake("class 'class 0' in 1 of 3 groups", "each class in two groups or more"):
         number(apart, np.arange(12))
 
 
@@ -495,9 +544,12 @@ def test_groups_stay_whole():
         assert set(split.train) == {row for row in whole.train if groups[row] in taken}
 
 
-def test_groups_that_leave_out_a_class_are_refused():
-    with pytest.raises(DataError, match=r"no point of class 'y' in a share of 0.1.*Raise first"):
-        nested_splits(forty_rows(row_groups=np.arange(40) // 10), SPLITS[:1], [0.1], seed=1)
+def test_a_share_of_the_groups_holds_each_class():
+    data = forty_rows(row_groups=np.arange(40) // 5)  # six groups and two
+    for seed in range(9):
+        [split] = nested_splits(data, SPLITS[:1], [0.3], seed=seed)
+        assert len(np.unique(data.row_groups[split.train])) == 3
+        assert set(LABELS[split.train]) == {-1.0, 1.0}
 
 
 def test_cut_parts_are_nested_and_of_the_asked_size():
