@@ -12,14 +12,19 @@ Compiled functions are written in loops over scalars, and write to arrays that t
 array expression, sort, matrix product, allocation or message inside one costs 0.1 to 4 seconds of
 compiling, a loop about a tenth of a second; numpy does the rest before or after the call.  A power
 costs 0.2 seconds, a product nothing.
+
+Numba does not check the machine code that it loads.  Each file of it has its checksum beside it, so
+that one which a power cut or a bad disk altered is removed and made again.
 """
 
 from __future__ import annotations
 
 import functools
 import gc
+import re
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +37,7 @@ FEW_ENTRIES = 1000  # a call whose arrays have more entries together is compiled
 SECONDS_IN_PYTHON = 0.1  # after so many in calls in Python, a function is compiled
 LOCK_SECONDS = 60.0  # after which a process compiles beside another one that holds the lock
 _MAKING = threading.RLock()
+_DISPATCHERS: list[Any] = []  # those that this process has made
 
 
 @overload
@@ -109,8 +115,15 @@ class CompiledFunction:
         few = sum(getattr(one, "size", 0) for one in arguments) <= FEW_ENTRIES
         if few and self._python_first and self._seconds_in_python < SECONDS_IN_PYTHON:
             return self._in_python_for_a_while
+        types = tuple(map(_type_of, arguments))
         with _preparing(), _without_garbage_collection(), _compiling_alone(self.dispatcher):
-            self.dispatcher.compile(tuple(map(_type_of, arguments)))
+            try:
+                self.dispatcher.compile(types)
+            except Exception:  # its file, or that of a function that it calls, does not load
+                for dispatcher in _DISPATCHERS:
+                    _remove_files(dispatcher)
+                self.dispatcher.compile(types)
+            _check_machine_code(self.dispatcher)
         self._form = self.dispatcher
         return cast("Callable[..., Any]", self.dispatcher)
 
@@ -141,12 +154,40 @@ class CompiledFunction:
 
                 options: dict[str, Any] = {"cache": True, "nogil": True, **self._options}
                 self._dispatcher = numba.njit(**options)(self._function)
+                _check_machine_code(self._dispatcher)
+                _DISPATCHERS.append(self._dispatcher)
             return self._dispatcher
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):  # protocols that others ask for must not import numba
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.dispatcher, name)
+
+
+def _files(dispatcher: Any, ending: str) -> Iterator[Path]:
+    """Yield numba's files of a function: those of machine code end in nbc, its index in nbi."""
+    function = dispatcher.py_func
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.{ending}"
+    yield from Path(dispatcher.stats.cache_path).glob(re.sub("[<>]", "", name))
+
+
+def _check_machine_code(dispatcher: Any) -> None:
+    """Remove files of which another checksum was kept, and keep those of new ones."""
+    for path in _files(dispatcher, "nbc"):
+        with suppress(OSError):  # a folder that this user may not change, or a file that has gone
+            kept, found = path.with_suffix(".crc32"), f"{zlib.crc32(path.read_bytes()):08x}"
+            if not kept.exists():
+                kept.write_text(found)
+            elif kept.read_text(errors="replace") != found:
+                path.unlink()
+                kept.unlink()
+
+
+def _remove_files(dispatcher: Any) -> None:
+    """Remove what numba keeps of a function on disk."""
+    for path in (*_files(dispatcher, "nb?"), *_files(dispatcher, "crc32")):
+        with suppress(OSError):
+            path.unlink()
 
 
 def _plain(value: Any) -> Any:

@@ -226,6 +226,31 @@ def test_machine_code_is_kept_on_disk(file, tmp_path):
     assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
 
 
+def cut(content: bytes) -> bytes:
+    return content[:100]
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:-200] + bytes([content[-200] ^ 4]) + content[-199:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "damaged"),
+    [("nbc", cut), ("nbc", flipped), ("nbc", lambda _: b""), ("nbi", cut), ("nbi", lambda _: b"")],
+)
+def test_damaged_machine_code_is_made_again(file, tmp_path, ending, damaged):
+    for _ in range(2):  # the second module writes the checksums of what the first one called
+        assert loaded(file).four_times(21) == 84
+    for path in (tmp_path / "cache").rglob(f"doubling.*.{ending}"):
+        path.write_bytes(damaged(path.read_bytes()))
+    for hits in (0, 1):
+        module = loaded(file)
+        assert module.four_times(21) == 84
+        assert sum(module.four_times.stats.cache_hits.values()) == hits
+        assert module.twice(21) == 42
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [60.0, 0.0])
 def test_processes_that_compile_at_once_compile_each_function_once(file, tmp_path, seconds):
