@@ -23,7 +23,14 @@ from mkldist.results import schema
 from mkldist.solvers.base import Counters, losses_by_target
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import BankSpec, KernelSpec, RandomSubsets, Range
-from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec, ViewSpec
+from mkldist.spec.datasets import (
+    DatasetSpec,
+    GraphTable,
+    PreprocessingSpec,
+    SplitsSpec,
+    TableFormat,
+    ViewSpec,
+)
 from mkldist.spec.load import load_sweep, shipped_sweeps
 from mkldist.spec.model import (
     Distribution,
@@ -134,9 +141,10 @@ def table(name: str) -> Sequence[str]:
 
 
 def _keys(model: type[BaseModel], word: str = "key") -> list[str]:
-    """Return the fields of a model; of a method, its own before those of all methods."""
+    """Return the fields of a model, its own before those of all methods or of all tables."""
     fields = model.model_fields
-    common = SolverParams.model_fields if issubclass(model, SolverParams) else {}
+    shared = [one for one in (SolverParams, TableFormat) if issubclass(model, one)]
+    common = {key for one in shared for key in one.model_fields}
     rows = (
         (f"`{key}`", type_of(field), default_of(field), sentence(field.description or ""))
         for key, field in sorted(fields.items(), key=lambda item: item[0] in common)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BLOCK_BYTES = 2**23
-MISSING_VALUES = frozenset({"", "?", "na", "n/a", "nan", "null", "none"})
+MISSING_VALUES = frozenset({"", "?", "na", "n/a", "#n/a", "nan", "null", "none"})
 SHOWN = 8
 DECIMALS = "Write decimals with a point"
 SPARSE_HINT = (

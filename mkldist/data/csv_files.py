@@ -1,4 +1,4 @@
-"""CSV files: a header, then rows of features and a label, separated by comma, semicolon or tab.
+"""Text tables: a header, then rows of features and a label, separated as in CSV files.
 
 Rows are read by Python's csv module, which, unlike pandas, tells rows of another length from those
 with empty fields, and the line of each.
@@ -6,58 +6,68 @@ with empty fields, and the line of each.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from mkldist.core.wording import RowLabels, in_lines
-from mkldist.data.checks import MISSING_VALUES
+from mkldist.core.wording import RowLabels, in_lines, pluralize, truncate
+from mkldist.data.checks import MISSING_VALUES, numbered_features
 from mkldist.data.labels import finite_number
 from mkldist.data.opening import REWRITE, opened
-from mkldist.data.tables import UNNAMED, Table, TableProblems
+from mkldist.data.tables import PLAIN, UNNAMED, Table, TableProblems
 from mkldist.errors import DataError
+from mkldist.spec.datasets import WHITE_SPACE, TableFormat
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXTENSIONS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+EXTENSIONS = (
+    ".csv", ".tsv", ".tab", ".txt", ".dat", ".data",
+    ".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz", ".dat.gz", ".data.gz",
+)  # fmt: skip
 SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
+LOOKED_AT = 200  # first rows by which a header is told from a row
+LOOKED_AT_CELLS = 2**20
+SHOWN = 4
+COMMENT = "#"
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')  # of Excel
+_LONG = 20  # characters of a text, such as a sequence, that is no name
+Rows = Iterator[tuple[int, list[str]]]
 
 
 @contextmanager
-def open_csv(path: Path, where: str) -> Iterator[Table]:
-    """Open a CSV file with a header, plain or gzipped, in UTF-8.
+def open_csv(
+    path: Path, where: str, format: TableFormat = PLAIN, may_lack: str = ""
+) -> Iterator[Table]:
+    """Open a text table, plain or gzipped, as its format says.
 
-    Blank lines are skipped.  A single column without a name, at the beginning, is called as pandas
-    calls it.  A file without a header is refused, and also inside the ``with`` block a damaged one.
+    Blank lines are skipped.  A column of row names without a name, at the beginning, is called as
+    pandas calls it.  A first line that looks like a row is refused where a header is expected, and
+    also inside the ``with`` block a damaged file.
     """
-    with opened(path, where) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-        first = text.readline()
-        if not first:
-            expected = "a table with a header and rows"
-            raise DataError(where, "an empty file", expected, REWRITE)
-        separator = max(SEPARATORS, key=first.count)
-        rows = csv_rows(chain([first], text), separator, where)
-        names = [name.strip() for name in next(rows, (1, []))[1]]
-        if len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
-            names[0] = UNNAMED
-        if not any(names):
-            expected = "a header of column names"
-            raise DataError(where, "a blank first line", expected, "Remove the blank line")
-        _check_header(names, where)
+    notes: list[str] = []
+    with (
+        opened(path, where) as stream,
+        io.TextIOWrapper(
+            stream, encoding=format.encoding or _encoding(stream, notes), newline=""
+        ) as text,
+    ):
+        lines, separator = _plain_lines(text, format, where, notes)
+        filled = ((n, fields) for n, fields in csv_rows(lines, separator, where) if fields)
+        names, rows = _named(filled, format, where, may_lack, notes)
         problems = TableProblems(where, len(names))
 
         def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
             import pandas as pd
 
-            filled = ((line, fields) for line, fields in rows if fields)
-            while block := list(islice(filled, count)):
+            while block := list(islice(rows, count)):
                 for line, fields in block:
                     if len(fields) != len(names):
                         problems.ragged(line, len(fields))
@@ -65,7 +75,112 @@ def open_csv(path: Path, where: str) -> Iterator[Table]:
                 frame = pd.DataFrame([f for _, f in whole], columns=names, dtype=object)
                 yield frame[list(columns)], in_lines([line for line, _ in whole])
 
-        yield Table(tuple(names), read, problems)
+        yield Table(tuple(names), read, problems, notes=tuple(notes))
+
+
+def _plain_lines(
+    lines: Iterable[str], format: TableFormat, where: str, notes: list[str]
+) -> tuple[Iterator[str], str]:
+    """Return the lines of a table, blank for those that are no part of it, and the separator."""
+    lines = iter(lines)
+    head = list(islice(lines, LOOKED_AT))
+    if not head:
+        expected = "a table with a header and rows"
+        raise DataError(where, "an empty file", expected, REWRITE)
+    separator, skipped = format.separator, format.comment
+    if not head[0].strip():
+        expected = "a header of column names"
+        raise DataError(where, "a blank first line", expected, "Remove the blank line")
+    given = _SEPARATOR_LINE.fullmatch(head[0])
+    if given:
+        separator, head[0] = separator or given[1], "\n"
+        notes.append(f"its first line names the separator {given[1]!r}")
+    lines = chain(head, lines)
+    if skipped is not None:
+        lines = ("\n" if line.startswith(skipped) else line for line in lines)
+        head = [line for line in head if not line.startswith(skipped)]
+    head = [line for line in head if line.strip()]
+    if skipped is None and is_comment(head):
+        expected, hint = "a header or a row", f'Set comment = "{COMMENT}" to skip such lines'
+        raise DataError(f"{where}, line 1", f"a comment ({head[0].strip()!r:.60})", expected, hint)
+    if separator is None:
+        separator = _likely_separator(head)
+        if separator == WHITE_SPACE:
+            notes.append("its fields are separated by white space")
+    return (map(_with_tabs, lines), "\t") if separator == WHITE_SPACE else (lines, separator)
+
+
+def _encoding(stream: BinaryIO, notes: list[str]) -> str:
+    """Return UTF-8, or UTF-16 of a stream that begins with its mark."""
+    start = stream.read(2)
+    stream.seek(0)
+    if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-8-sig"
+    notes.append("it is written in UTF-16")
+    return "utf-16"
+
+
+def is_comment(lines: Sequence[str]) -> bool:
+    """Return True if lines begin with one that is no header and no row of those after it."""
+    others = [line for line in lines if not line.startswith(COMMENT)]
+    if not others or len(others) == len(lines) or not lines[0].startswith(COMMENT):
+        return False
+    separator = _likely_separator(others)
+    return _n_fields(lines[lines.index(others[0]) - 1], separator) != _n_fields(
+        others[0], separator
+    )
+
+
+def _n_fields(line: str, separator: str) -> int:
+    return len(line.split(None if separator == WHITE_SPACE else separator))
+
+
+def _likely_separator(lines: Sequence[str]) -> str:
+    """Return the separator of the first line that all lines have as often, else most often."""
+    counts = {one: [line.count(one) for line in lines] for one in SEPARATORS}
+    found = {one: own for one, own in counts.items() if own and own[0]}
+    if not found:
+        widths = {len(line.split()) for line in lines}
+        return WHITE_SPACE if min(widths, default=1) > 1 and len(widths) <= 2 else ","
+    return max(found, key=lambda one: (len({*found[one]}) == 1, found[one][0]))
+
+
+def _with_tabs(line: str) -> str:
+    """Return a line with a tab in place of white space that is not quoted."""
+    parts = line.strip().split('"')
+    parts[::2] = [re.sub(r"\s+", "\t", part) for part in parts[::2]]
+    return '"'.join(parts) + "\n"
+
+
+def _named(
+    rows: Rows, format: TableFormat, where: str, may_lack: str, notes: list[str]
+) -> tuple[list[str], Rows]:
+    """Return the names of the columns, and the rows below the header."""
+    line, first = next(rows, (1, []))
+    names, given = [field.strip() for field in first], list(format.names)
+    if not any(names):
+        raise DataError(where, "no names and no rows", "a header of column names", REWRITE)
+    count = min(LOOKED_AT, max(10, LOOKED_AT_CELLS // len(names)))
+    looked_at = list(islice(rows, count))
+    if format.header is False or (given and format.header is None):
+        looked_at.insert(0, (line, first))
+        names = list(numbered_features(len(names)))
+    else:
+        below = [fields for _, fields in looked_at]
+        is_short = {len(fields) for fields in below} == {len(names) + 1}
+        if is_short and len({fields[0] for fields in below}) == len(below) > 1:
+            names = [UNNAMED, *names]
+            notes.append("its header is one short, as R writes it: rows begin with their names")
+        elif len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
+            names[0] = UNNAMED
+        elif format.header is None:
+            _check_header(names, below, f"{where}, line {line}")
+    if len(given) == len(names) + 1 and may_lack in given:
+        given.remove(may_lack)
+    if given and len(given) != len(names):
+        found = f"{pluralize(len(given), 'name')} of {pluralize(len(names), 'column')}"
+        raise DataError(f"{where}: names", found, "a name for each", "Correct names")
+    return given or names, chain(looked_at, rows)
 
 
 def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple[int, list[str]]]:
@@ -91,21 +206,50 @@ def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple
         ) from error
 
 
-def _check_header(names: Sequence[str], where: str) -> None:
-    """Refuse a first line that looks like data: read as a header, its row would be lost.
+def _check_header(names: Sequence[str], rows: Sequence[Sequence[str]], where: str) -> None:
+    """Refuse a first line that looks like a row: read as a header, it would be lost."""
+    if looks_like_row(names, rows):
+        listed = truncate([repr(name) for name in names], SHOWN)
+        raise DataError(
+            where,
+            f"what looks like a row ({listed}: numbers, or values of their own columns) where "
+            "column names should stand",
+            "a header",
+            "Set header = false, and perhaps names = [...]; or header = true if these are names; "
+            "or add a line of column names",
+        )
+
+
+def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return True if a first line holds numbers, or values like those below it, in most columns.
 
     pandas names columns by their positions, so a number equal to its column's position is a name.
     """
     numbers = [
-        name
-        for position, name in enumerate(names)
-        if name != str(position)
+        name != str(place)
         and (finite_number(name) is not None or name.casefold() in MISSING_VALUES | {"inf"})
+        for place, name in enumerate(names)
     ]
-    if 2 * len(numbers) > len(names):
-        raise DataError(
-            f"{where}, line 1",
-            f"numbers ({', '.join(numbers[:3])}, …) where column names should stand",
-            "a header",
-            "Add a line of column names; or, if these are names, put a letter before each",
-        )
+    if 2 * sum(numbers) > len(names):
+        return True
+    columns = [{field.strip() for field in column} for column in zip(*rows, strict=False)]
+    alike = [
+        bool(name) and (name in own or _is_like(name, own))
+        for name, own in zip(names, columns, strict=False)
+    ]
+    return any(alike) and 2 * sum(map(max, numbers, alike)) >= len(names)
+
+
+def _is_like(name: str, values: Collection[str]) -> bool:
+    """Return True if a name with digits, or a long one, is written like all values of a column."""
+    shapes = {_shape(value) for value in values}
+    return len(values) > 1 and shapes == {_shape(name)} and (len(name) > _LONG or "9" in shapes)
+
+
+def _shape(text: str) -> str:
+    """Return a text with one letter or digit for each run of them.
+
+    >>> _shape("S10"), _shape("2020-05-01")
+    ('A9', '9-9-9')
+    """
+    return re.sub(r"[^\W\d]+", "A", re.sub(r"\d+", "9", text))

@@ -50,6 +50,7 @@ class SourceColumns:
     kept: tuple[int, ...] | None = None  # features that vary; None for all
     start: int | None = None  # first index in a .svm file, 0 or 1; None for other sources
     texts: tuple[str, ...] = ()  # for kernels of texts of a model; no features are made of them
+    format: dict[str, Any] = field(default_factory=dict)  # keys that say how the table is written
 
     @property
     def n_features(self) -> int:

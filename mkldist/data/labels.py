@@ -61,7 +61,7 @@ def number_of_name(name: str) -> int | float:
 
 
 # Fewer words than in features (mkldist.data.checks): "none" and "null" may be names of classes.
-MISSING_LABELS = frozenset({"", "?", "na", "n/a", "nan"})
+MISSING_LABELS = frozenset({"", "?", "na", "n/a", "#n/a", "nan"})
 SHOWN = 10
 FEW_ROWS = 5
 # The sum of squares of a million such values is finite in float64.

@@ -47,12 +47,16 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
             "a complete file",
             "Copy or download it again, and check it by 'gzip -t'",
         ) from error
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        found = f"bytes that are no text ({error})"
+        if isinstance(error, UnicodeDecodeError):
+            byte = error.object[error.start]
+            found = f"bytes that are not {error.encoding.upper()} text (such as 0x{byte:02x})"
         raise DataError(
             where,
-            f"bytes that are not UTF-8 text (such as 0x{error.object[error.start]:02x})",
-            "a text file in UTF-8",
-            "Save it as UTF-8, for example with 'iconv -f latin1 -t utf-8'",
+            found,
+            "a text file in UTF-8, or encoding = its own",
+            'Set encoding, such as "latin-1", or save it as UTF-8: iconv -f latin1 -t utf-8',
         ) from error
     except OSError as error:
         raise DataError(

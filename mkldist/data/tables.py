@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.data.cells import Cells, apart_notes, likely_keys
 from mkldist.data.checks import (
     DECIMALS,
     MISSING_VALUES,
@@ -24,7 +25,8 @@ from mkldist.data.checks import (
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns, TextColumns
 from mkldist.data.opening import REWRITE
 from mkldist.errors import DataError, nearest
-from mkldist.spec.datasets import DatasetSpec, SplitsSpec, ViewSpec
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec, TableFormat, ViewSpec
+from mkldist.spec.toml_texts import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +41,7 @@ BOOLEANS = {"true": 1.0, "false": 0.0}
 MISSING = "?"  # the category of missing values
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
 MOST_EXACT = 2**53  # float64 holds all whole numbers up to it
+PLAIN = TableFormat()
 NUMBERS = "a number, or an empty field for a missing value"
 SEPARATORS = "Look for a missing or extra separator, or for unquoted text with a separator"
 BY_PANDAS = "Encode categories as numbers (pandas.get_dummies) or drop the columns"
@@ -62,6 +65,7 @@ class ColumnChoice:
     labelled: bool = True  # False for the table of a view, which has no label column
     bare: bool = False  # True if the table may hold no features, since views hold them
     sparse: bool = False  # True to keep the features of a sparse file sparse
+    format: TableFormat = PLAIN  # how the table is written
 
     @classmethod
     def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
@@ -78,12 +82,21 @@ class ColumnChoice:
             spec.weights,
             bare=bare,
             sparse=spec.sparse,
+            format=spec.format,
         )
 
     @classmethod
     def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
         """Return the choice of a view's table, whose rows the column `id` names."""
-        return cls(None, id, view.ignore, view.categorical, texts=view.texts, labelled=False)
+        return cls(
+            None,
+            id,
+            view.ignore,
+            view.categorical,
+            texts=view.texts,
+            labelled=False,
+            format=view.format,
+        )
 
     @property
     def other_roles(self) -> tuple[str, ...]:
@@ -124,12 +137,13 @@ def feature_columns(
     named += [("texts", name) for name in choice.texts]
     single = (("id", choice.id), ("weights", choice.weights))
     named += [(key, name) for key, name in single if name is not None]
+    named += [("units", name) for name in choice.format.units]
     seen: dict[str, str] = {}
     for key, name in named:
         if name not in names:
             hint = nearest(name, names) or _columns(names)
             raise DataError(f"{where}: {key}", f"no column {name!r}", "names of columns", hint)
-        if key == "splits":  # such a column may name the rows too
+        if key in ("splits", "units"):  # such a column may have another role too
             continue
         if name in seen:
             found = f"column {name!r} in {seen[name]} and in {key}"
@@ -156,7 +170,8 @@ def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
     """Refuse a table of fewer columns than a label and a feature, or without a name for each."""
     if len(names) < fewest:
         found, expected = f"{len(names)} column ({', '.join(names)})", "features and a label column"
-        raise DataError(where, found, expected, "Separate columns by a comma, semicolon or tab")
+        hint = "Separate columns by a comma, semicolon or tab, or set separator"
+        raise DataError(where, found, expected, hint)
     if not all(names):
         raise DataError(
             where,
@@ -281,7 +296,9 @@ class TableProblems:
         if self.hint:
             return hints + [DATES] * bool(dated) + [self.hint] * bool(words)
         if words:
-            listed = _quoted(words)
+            listed, keys = _quoted(words), self._keys(words)
+            if keys:
+                hints.append(f"Set {keys} to read {'these' if len(words) > 1 else 'this'} column")
             hints.append(
                 f"Correct or empty these fields, or set categorical = [{listed}] to encode these, "
                 f"texts = [{listed}] for kernels of texts, or ignore = [{listed}]"
@@ -292,6 +309,17 @@ class TableProblems:
                 f'kind = "time" with order = "{dated[0]}" tests later rows by earlier ones'
             )
         return hints
+
+    def _keys(self, names: Sequence[str]) -> str:
+        """Return the keys of a format that read some columns, as a sweep file has them."""
+        found: dict[str, Any] = {}
+        for name in names:
+            for key, value in likely_keys(name, {*self._wrong[name][1]}, FEWEST_ROWS).items():
+                if key == "missing_values":
+                    found[key] = [*dict.fromkeys([*found.get(key, []), *value])]
+                else:
+                    found[key] = found.get(key, {}) | value if key == "units" else value
+        return " and ".join(f"{key} = {spelled(value)}" for key, value in found.items())
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -311,6 +339,18 @@ class Table:
     read: Callable[[Sequence[str], int], Iterator[tuple[pd.DataFrame, RowLabels]]]
     problems: TableProblems
     n_rows: int | None = None
+    notes: tuple[str, ...] = ()  # how it is written, where that was not asked for
+
+
+def formatted(table: Table, format: TableFormat) -> Table:
+    """Return a table whose cells are read as a format says."""
+    cells = Cells(format)
+
+    def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
+        for frame, row_labels in table.read(columns, rows):
+            yield cells.of(frame), row_labels
+
+    return replace(table, read=read)
 
 
 def frame_table(frame: pd.DataFrame, where: str) -> Table:
@@ -331,6 +371,7 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
     """
     check_names(table.names, where)
     label, features = feature_columns(table.names, choice, where)
+    table = formatted(table, choice.format)
     if UNNAMED in features and table.names[0] == UNNAMED:
         raise DataError(
             where,
@@ -361,11 +402,10 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
         if label is not None:
             labels.append(_labels(frame[label], where, row_labels))
         places.append(row_labels)
+    table.problems.check(n_rows)
     if not n_rows:
-        table.problems.check(0)
         what = "no rows" if table.n_rows is not None else "a header and no rows"
         raise DataError(where, what, "at least one row of each class", REWRITE)
-    table.problems.check(n_rows)
     x.resize((n_rows, len(features)), refcheck=False)
     whole = np.full(n_rows, "")
     if label is not None:
@@ -374,7 +414,9 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
     if row_labels.numbers is not None:
         lines = np.concatenate([one.numbers for one in places if one.numbers is not None])
         row_labels = replace(row_labels, numbers=lines)
-    return _raw_data(x, features, whole, label, texts, choice, where, row_labels)
+    raw = _raw_data(x, features, whole, label, texts, choice, where, row_labels, table.names)
+    notes = (*table.notes, *raw.summary.notes)
+    return replace(raw, summary=replace(raw.summary, notes=notes))
 
 
 def _raw_data(
@@ -386,8 +428,12 @@ def _raw_data(
     choice: ColumnChoice,
     where: str,
     row_labels: RowLabels,
+    all_names: tuple[str, ...],
 ) -> RawData:
     """Return raw data of the columns of a table, those of categories as indicators after x."""
+    written = choice.format.changes
+    if choice.format.header is False or choice.format.names:  # new rows have these columns too
+        written["names"] = all_names
     blocks, names, groups, known = [x], list(features), {}, {}
     for name in choice.categorical:
         block, categories = _indicators(name, texts[name], where)
@@ -423,13 +469,19 @@ def _raw_data(
                 if len(values) >= FEWEST_ROWS
                 and float(values[0]).is_integer()
                 and (np.diff(values) == 1).all()
-            ),
+            )
+            + apart_notes(features, x),
         ),
         label_name=label or "",
         ids=None if choice.id is None else np.array(texts[choice.id]),
         texts=TextColumns.of({name: texts[name] for name in choice.texts}),
         columns=SourceColumns(
-            features, known, label or "", (*uses, *choice.texts), choice.id or choice.groups or ""
+            features,
+            known,
+            label or "",
+            (*uses, *choice.texts),
+            choice.id or choice.groups or "",
+            format=written,
         ),
         row_labels=row_labels,
         own_memory=True,

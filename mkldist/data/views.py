@@ -273,7 +273,7 @@ class _Joining:
     def _add_file(self, view: ViewSpec, path: Path, where: str) -> tuple[list[str], int]:
         """Join a file of features; return their names there, and the first one's column."""
         place = f"{where} ({path})"
-        id = view.id or (self.id if is_table(path, place) else None)
+        id = view.id or (self.id if is_table(path, place, view.format) else None)
         read = read_file(path, ColumnChoice.of_view(view, id), place)
         if read.x is None:
             raise DataError(place, "no features", "a file of features", "Name it by grams")

@@ -20,9 +20,11 @@ import numpy as np
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.data import csv_files
+from mkldist.data.cells import Cells
 from mkldist.data.checks import as_features, as_sparse
 from mkldist.data.dataset import SourceColumns, side_by_side
-from mkldist.data.files import open_source
+from mkldist.data.files import extension_of, open_source
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     NamedArrays,
@@ -40,10 +42,12 @@ from mkldist.data.opening import check_file
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import (
     LABEL_NAMES,
+    PLAIN,
     Table,
     TableProblems,
     as_categories,
     check_names,
+    formatted,
     frame_numbers,
     frame_texts,
     pandas_frame,
@@ -53,6 +57,7 @@ from mkldist.data.zarr_files import ZarrArrays
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.bases import is_sparse
+from mkldist.spec.datasets import TableFormat
 from mkldist.spec.kinds import MissingView
 
 SHOWN_COLUMNS = 8
@@ -208,10 +213,12 @@ def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
 @contextmanager
 def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Table]:
     """Open a source as a table: a file by its format, a frame, or an array."""
+    format = TableFormat(**columns.format)
     if isinstance(source, Path):
-        with open_source(source, where) as found:
+        written = format if extension_of(source.name) in csv_files.EXTENSIONS else PLAIN
+        with open_source(source, where, written, columns.label) as found:
             if isinstance(found, Table):
-                yield _named_table(found, where)
+                yield _named_table(formatted(found, format), where)
             elif isinstance(found, NamedArrays):
                 yield _archive_table(found, columns, where, sparse=sparse)
             else:
@@ -219,7 +226,7 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
         return
     source = pandas_frame(source)
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        yield _frame_table(source, columns, where)
+        yield _frame_table(Cells(format).of(source), columns, where)
     else:
         yield _array_table(source, columns, where, sparse=sparse)
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr, Strict, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    Strict,
+    model_validator,
+)
 
 from mkldist.spec.kinds import (
     ClassName,
@@ -164,6 +171,67 @@ class SplitsSpec(Model):
         return self
 
 
+WHITE_SPACE = "whitespace"
+
+
+def _known_encoding(name: str) -> str:
+    """Return the name of an encoding that Python knows."""
+    try:
+        "".encode(name)
+    except LookupError:
+        expected = "the name of an encoding, such as 'utf-16' or 'latin-1'"
+        raise ValueError(f"found {name!r}; expected {expected}") from None
+    return name
+
+
+class TableFormat(Model):
+    """How a table is written: the file of a data set or of a view."""
+
+    header: bool | None = None
+    """The first line of a text table names the columns; or, if false, it is a row. By default it
+    names them, and is refused where it looks like a row."""
+    names: Annotated[tuple[str, ...], Strict(False)] = ()
+    """Names of all columns of a text table without a header, by default `f0`, `f1`, …; with
+    `header = true`, in place of those in the file."""
+    separator: Annotated[str, Field(pattern="^(.|\t|whitespace)$")] | None = None
+    """What separates the fields of a text table: one character, or `"whitespace"`. By default
+    comma, semicolon, tab or white space, whichever its first lines hold."""
+    comment: Annotated[str, Field(min_length=1)] | None = None
+    """Beginning of lines of a text table to skip, such as `"#"`."""
+    encoding: Annotated[str, AfterValidator(_known_encoding)] | None = None
+    """Encoding of a text table, such as `"latin-1"`. By default UTF-8, or UTF-16 where its first
+    bytes say so."""
+    missing_values: Annotated[tuple[Option, ...], Strict(False)] = ()
+    """Values of a table that stand for missing ones, such as `["-", -999]`, beside empty fields and
+    `?`, `NA`, `N/A`, `#N/A`, `NaN`, `null` and `none` in upper or lower case."""
+    decimal: Annotated[str, Field(pattern="^[.,]$")] = "."
+    """Decimal point of the numbers in texts: `"."` or `","`."""
+    thousands: Annotated[str, Field(pattern="^[.,' _]$")] | None = None
+    """What separates groups of three digits in texts, such as `","` in `250,000`."""
+    units: dict[str, str] = Field(default_factory=dict)
+    """Units of columns, such as `{ dose = "mg", share = "%", cost = "$" }`: the number before or
+    after the unit is read, and a value of another unit, or of none, is refused."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The keys of a format that differ from the defaults."""
+        return self.model_dump(include=set(TableFormat.model_fields), exclude_defaults=True)
+
+    @property
+    def format(self) -> TableFormat:
+        """These keys alone."""
+        return TableFormat(**self.changes)
+
+    @model_validator(mode="after")
+    def _of_one_table(self) -> TableFormat:
+        if self.decimal == self.thousands:
+            raise ValueError(f"found decimal and thousands = {self.decimal!r}; expected two signs")
+        twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]
+        if twice:
+            raise ValueError(f"found {twice[0]!r} twice in names; expected names that differ")
+        return self
+
+
 WORDS_FOR_FEATURES = ("all", "each", "views", "groups")
 
 
@@ -181,7 +249,7 @@ def one_graph_each(value: Any) -> Any:
     return found
 
 
-class ViewSpec(Model):
+class ViewSpec(TableFormat):
     """One ``[[datasets.views]]`` entry: where the view comes from, and how its rows are found."""
 
     name: Name
@@ -236,8 +304,8 @@ class ViewSpec(Model):
     @model_validator(mode="after")
     def _of_a_file(self) -> ViewSpec:
         if self.file is None:
-            for key in ("ignore", "categorical", "texts"):
-                if getattr(self, key):
+            for key in ("ignore", "categorical", "texts", *self.changes):
+                if getattr(self, key) not in ((), None):
                     raise ValueError(f"found {key} without file; expected file = a table")
         if self.id is not None and self.file is None and self.grams is None:
             raise ValueError("found id without a file; expected file or grams, whose rows it names")
@@ -270,7 +338,7 @@ class PreprocessingSpec(Model):
     rows. Predictions and scores keep the units of the data."""
 
 
-class DatasetSpec(Model):
+class DatasetSpec(TableFormat):
     """One ``[[datasets]]`` entry: the source of labels and of features or Gram matrices.
 
     A data set has one source.  `file`, `openml` or `grams` names it, and `name` is then a label

@@ -156,8 +156,8 @@ def test_a_name_that_no_sweep_file_can_hold_is_refused(here):
 
 def test_existence_goes_before_the_ending_and_the_nearest_name_may_end_otherwise():
     Path("notes.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(MkldistError, match=r"notes\.txt: found no such file.*'notes\.csv'"):
-        run_init("notes.txt")
+    with pytest.raises(MkldistError, match=r"notes\.q: found no such file.*'notes\.csv'"):
+        run_init("notes.q")
 
 
 def shown(*words: str) -> str:

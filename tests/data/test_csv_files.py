@@ -1,6 +1,7 @@
 """CSV files, the checks of `columns`, and the choice of the label column."""
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
 from mkldist.data.tables import ColumnChoice
+from mkldist.spec.datasets import TableFormat
 from tests.data.mistakes import mistake
 
 GOOD = "a,b,label\n1,2.5,yes\n-3,4e2,no\n"
@@ -86,10 +88,121 @@ def test_ragged_rows_are_refused_by_line(tmp_path: Path) -> None:
         read(tmp_path, 'a,b,label\n1,2,"x\ny"\n1,2\n')
 
 
-@pytest.mark.parametrize("row", ["5.1,3.5,1.4,0.2,setosa", "1,2,3,4,5.5", "-1,?,2.5,3,4"])
-def test_a_first_line_of_data_is_not_lost(tmp_path: Path, row: str) -> None:
-    with mistake("line 1", "numbers", "a header", "line of column names"):
-        read(tmp_path, f"{row}\n{row}\n")
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "5.1,3.5,1.4,0.2,setosa\n5.1,3.5,1.4,0.2,setosa\n",
+        "1,2,3,4,5.5\n1,2,3,4,5.5\n",
+        "-1,?,2.5,3,4\n-1,?,2.5,3,4\n",
+        "54,male,typical,sick\n32,male,none,well\n44,female,typical,sick\n",
+        "rep,n,y,y\ndem,y,n,?\nrep,n,?,y\n",
+        f"+,S10,{'acgt' * 9}\n-,S11,{'tgca' * 9}\n+,S12,{'ggca' * 9}\n",
+        "A12 32 A33 8564 1\nA11 12 A34 -548 2\nA12 21 A34 3925 1\n",
+        "# by us\n54,male,typical,sick\n32,male,none,well\n44,female,typical,sick\n",
+    ],
+)
+def test_a_first_line_of_data_is_not_lost(tmp_path: Path, rows: str) -> None:
+    comment = {"comment": "#"} if rows.startswith("#") else {}
+    with mistake("line 2" if comment else "line 1", "numbers", "header = false", "header = true"):
+        read(tmp_path, rows, format=TableFormat(**comment))
+    keys = TableFormat(header=False, **comment)
+    others = tuple(f"f{i}" for i in range(1, len(re.split("[, ]", rows.splitlines()[-1]))))
+    whole = read(tmp_path, rows, "f0", format=keys, ignore=others, bare=True)
+    assert len(whole.labels) == 3 - 1 * (len(rows.splitlines()) == 2)
+    assert whole.columns is not None
+    assert whole.columns.format["names"][:2] == ("f0", "f1")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sex,smoker,class\nm,smoker,y\nf,no,n\n",
+        "y,a,b\ny,1,2\nn,2,3\n",
+        "x1,x2,label\n1,2,x1\n3,4,x2\n",
+        "note,class\nfree text,a\nother,b\n",
+    ],
+)
+def test_a_header_is_no_row(tmp_path: Path, text: str) -> None:
+    names = text.partition("\n")[0].split(",")
+    raw = read(tmp_path, text, names[-1], ignore=tuple(names[:-1]), bare=True)
+    assert len(raw.labels) == 2
+
+
+WRITTEN: list[tuple[str | bytes, dict[str, Any]]] = [
+    ("sep=|\na|b|label\n1|2.5|yes\n-3|4e2|no\n", {}),
+    (GOOD.encode("utf-16"), {}),
+    (GOOD.replace(",", "  ").replace("no\n", "no \n"), {}),
+    ("# ours\n#\n" + GOOD, {"comment": "#"}),
+    (GOOD.replace("\n-3", "\n#9,9,x\n-3"), {"comment": "#"}),
+    (GOOD.replace(",", "|"), {"separator": "|"}),
+    (GOOD.replace(",", " ").replace("yes", '"yes"'), {"separator": "whitespace"}),
+    (GOOD.replace(",", ";").replace("2.5", "2,5"), {"decimal": ","}),
+    (GOOD.replace("4e2", '"400,0"').replace("2.5", '"2,50"'), {"decimal": ","}),
+    (GOOD.partition("\n")[2], {"header": False, "names": ("a", "b", "label")}),
+    (GOOD.partition("\n")[2], {"names": ("a", "b", "label")}),
+    ("1,2,3\n1,2.5,yes\n-3,4e2,no\n", {"header": True, "names": ("a", "b", "label")}),
+    (GOOD.replace("4e2", "€ 400").replace("2.5", "€2.50"), {"units": {"b": "€"}}),
+    (
+        GOOD.replace("4e2", "40_000 %").replace("2.5", "250%"),
+        {"units": {"b": "%"}, "thousands": "_"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "keys"), WRITTEN)
+def test_tables_as_people_write_them(
+    tmp_path: Path, text: str | bytes, keys: dict[str, Any]
+) -> None:
+    raw = read(tmp_path, text, "label", format=TableFormat(**keys))
+    factor = 100.0 if keys.get("units") == {"b": "%"} else 1.0
+    np.testing.assert_array_equal(raw.x, [[1, 2.5 * factor], [-3, 400 * factor]])
+    assert raw.labels.tolist() == ["yes", "no"]
+    said = " ".join(raw.summary.notes)
+    assert ("separator '|'" in said) == (text[:4] == "sep=")
+    assert ("UTF-16" in said) == isinstance(text, bytes)
+
+
+def test_the_names_of_rows_that_r_writes_have_no_name(tmp_path: Path) -> None:
+    text = 'a b label\n"1" 1 2.5 yes\n"2" -3 4e2 no\n'
+    raw = read(tmp_path, text, id="Unnamed: 0")
+    assert raw.ids is not None
+    assert raw.ids.tolist() == ["1", "2"]
+    assert raw.feature_names == ("a", "b")
+    assert any("one short" in note for note in raw.summary.notes)
+
+
+def test_values_that_stand_for_missing_ones(tmp_path: Path) -> None:
+    text = "a,b,c,label\n-,-999,x,-999\n1,2,.,1\n2,-999.0,y,2\n.,4,x,3\n#N/A,5,y,4\n"
+    keys = TableFormat(missing_values=("-", ".", -999))
+    raw = read(tmp_path, text, format=keys, categorical=("c",))
+    np.testing.assert_array_equal(raw.x[:, 0], [np.nan, 1, 2, np.nan, np.nan])
+    np.testing.assert_array_equal(raw.x[:, 1], [np.nan, 2, np.nan, 4, 5])
+    assert raw.feature_names[2:] == ("c=x", "c=y", "c=?")
+    assert raw.labels.tolist() == ["", "1", "2", "3", "4"]
+    raw = read(tmp_path, text, ignore=("a", "c"))
+    assert any("-999 of 'b' stands apart" in note for note in raw.summary.notes)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"names": ("a", "b")}, ("names: found 2 names of 3 columns",)),
+        ({"units": {"c": "mg"}}, ("units: found no column 'c'",)),
+        ({"units": {"b": "mg"}}, ("2.5 (not in mg)", "column 'b'")),
+        ({"encoding": "utf-16"}, ("BOM", "encoding")),
+    ],
+)
+def test_a_format_that_is_not_that_of_the_file(
+    tmp_path: Path, keys: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    with mistake(*said):
+        read(tmp_path, GOOD, format=TableFormat(**keys))
+
+
+def test_a_first_comment_is_no_header(tmp_path: Path) -> None:
+    with mistake("line 1", "a comment", 'Set comment = "#"'):
+        read(tmp_path, "# made by us\n" + GOOD)
+    assert read(tmp_path, "#" + GOOD).feature_names == ("#a", "b")
 
 
 @pytest.mark.parametrize("text", ["red", "1_000", "0x1F", "1,5"])
@@ -131,8 +244,8 @@ def test_files_that_hold_no_table(tmp_path: Path) -> None:
         read(tmp_path, "\n\n1,2\n")
     with mistake("a header and no rows"):
         read(tmp_path, "a,b,label\n\n")
-    with mistake("1 column (a b label)", "comma, semicolon or tab"):
-        read(tmp_path, "a b label\n1 2 x\n")
+    with mistake("1 column (a|b|label)", "comma, semicolon or tab"):
+        read(tmp_path, "a|b|label\n1|2|x\n")
 
 
 def test_texts_may_be_long(tmp_path: Path) -> None:

@@ -1,0 +1,176 @@
+"""Cells of tables as people write them: units, thousands, words for missing values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mkldist.core.arrays import Floats
+from mkldist.core.wording import truncate
+from mkldist.data.checks import MISSING_VALUES
+from mkldist.data.labels import finite_number
+from mkldist.spec.datasets import TableFormat
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OF_CELLS = ("missing_values", "decimal", "thousands", "units")
+"""Keys of a format that tables of any source have."""
+MARKERS = frozenset(
+    {
+        "-", "--", "---", ".", "..", "*", "#", "<na>", "#na", "n.a.", "n.d.", "nd", "nil",
+        "missing", "unknown", "unk", "not available", "not done", "not known", "#value!", "#div/0!",
+        "#ref!", "#num!", "#null!", "#name?",
+    }
+)  # fmt: skip
+"""Words that often stand for missing values, in lower case."""
+FEWEST_NUMBERS = 3  # different ones, beside which such a word stands for a missing value
+SHOWN = 8
+LEAST_NINES = -9
+_NINES = re.compile(r"-9+|9{3,}")  # numbers that often stand for missing values
+_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(?:([,. '])\d{3})(?:\1\d{3})*(?:(?!\1)([.,])\d*)?")
+_COMMA = re.compile(r"[-+]?\d*,\d+")
+_WITH_UNIT = re.compile(
+    r"(?P<before>[$€£¥₹]|[A-Z]{3}(?=\s))?\s*(?P<number>[-+]?\d[\d,.' ]*(?<=\d)(?:[eE][-+]?\d+)?)"
+    r"\s*(?P<after>[%‰°µμ$€£¥₹]|[%‰°a-zA-Zµμ][^\d\s]*(?:[ /^].*)?)?"
+)
+
+
+class Cells:
+    """Reads the cells of tables whose numbers or missing values are written in a way of their own.
+
+    >>> keys = {"decimal": ",", "thousands": ".", "missing_values": ("-",), "units": {"a": "mg"}}
+    >>> cells = Cells(TableFormat(**keys))
+    >>> [cells.read(text) for text in ("1.250,5", "-", "x")], cells.read("7,5 mg", "mg")
+    (['1250.5', '', 'x'], '7.5')
+    """
+
+    def __init__(self, format: TableFormat) -> None:
+        """Prepare the words for missing values, and the pattern of numbers."""
+        self.needed = not format.changes.keys().isdisjoint(OF_CELLS)
+        self.units, self._decimal = format.units, format.decimal
+        self._thousands = format.thousands or ""
+        given = [str(value).strip() for value in format.missing_values]
+        self._words = frozenset(word.casefold() for word in given)
+        numbers = [finite_number(word) for word in given]
+        self._numbers = frozenset(number for number in numbers if number is not None)
+        point, comma = re.escape(self._decimal), re.escape(self._thousands)
+        groups = rf"\d{{1,3}}(?:{comma}\d{{3}})+|" if comma else ""
+        number = rf"[-+]?(?:(?:{groups}\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
+        self._number = re.compile(number)
+        self._rewrites = bool(comma) or self._decimal != "."
+
+    def read(self, cell: Any, unit: str | None = None) -> Any:
+        """Return a cell with a plain number, or empty where it stands for a missing value."""
+        if not isinstance(cell, str):
+            return "" if self._numbers and cell in self._numbers else cell
+        text = cell.strip()
+        if text.casefold() in self._words:
+            return ""
+        if unit is not None and text.casefold() not in MISSING_VALUES:
+            bare = text.removesuffix(unit) if text.endswith(unit) else text.replace(unit, "", 1)
+            if bare == text or not self._number.fullmatch(bare.strip()):
+                return f"{text} (not in {unit})"
+            text = bare.strip()
+        if self._rewrites and self._number.fullmatch(text):
+            text = text.replace(self._thousands, "") if self._thousands else text
+            text = text.replace(self._decimal, ".")
+        elif unit is None and not self._numbers:
+            return cell
+        return "" if self._numbers and finite_number(text) in self._numbers else text
+
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table, read."""
+        if not self.needed:
+            return frame
+        import pandas as pd
+        from pandas.api.types import is_numeric_dtype
+
+        columns = {}
+        for place, name in enumerate(frame.columns):
+            column = frame.iloc[:, place]
+            if is_numeric_dtype(column.dtype):
+                columns[place] = column.mask(column.isin(self._numbers))
+                continue
+            cells = [self.read(cell, self.units.get(str(name))) for cell in column.tolist()]
+            columns[place] = pd.Series(cells, index=frame.index, dtype=object)
+        return pd.DataFrame(columns).set_axis(frame.columns, axis="columns")
+
+
+def likely_keys(name: str, texts: Collection[str], n_numbers: int = 0) -> dict[str, Any]:
+    """Return the keys of a format with which the texts of a column are numbers; none if nothing is.
+
+    `n_numbers` is the number of plain numbers beside the texts.
+
+    >>> likely_keys("dose", ["8.7 mg", "6 mg", "-"]), likely_keys("n", ["202,458", "1,250"])
+    ({'missing_values': ['-'], 'units': {'dose': 'mg'}}, {'thousands': ','})
+    """
+    found: dict[str, Any] = {}
+    numbers = [text for text in texts if finite_number(text) is not None]
+    others = [text for text in texts if finite_number(text) is None]
+    markers = [text for text in others if text.casefold() in MARKERS]
+    others = [text for text in others if text.casefold() not in MARKERS]
+    if markers:
+        found["missing_values"] = markers
+    written = _likely_numbers(others)
+    if others and written is None:
+        parts = [_WITH_UNIT.fullmatch(text) for text in others]
+        units = Counter((part["before"], part["after"]) for part in parts if part)
+        unit = next(iter(units), (None, None))
+        if None in parts or len(units) > 1 or unit.count(None) != 1 or numbers:
+            return {}
+        bare = [part["number"].strip() for part in parts if part]
+        written = _likely_numbers([one for one in bare if finite_number(one) is None])
+        if written is None or any(re.match(r"[-+]?0\d", one) for one in bare):
+            return {}
+        found["units"] = {name: unit[0] or str(unit[1])}
+    if len(others) + len(numbers) + n_numbers < (FEWEST_NUMBERS if markers and not others else 1):
+        return {}
+    return found | (written or {})
+
+
+def _likely_numbers(texts: Sequence[str]) -> dict[str, str] | None:
+    """Return the decimal point and the separator of thousands of all texts; None if unlike."""
+    groups = [_GROUPS.fullmatch(text) for text in texts]
+    if groups and all(groups):
+        signs = {one[1] for one in groups if one}, {one[2] for one in groups if one} - {None}
+        if len(signs[0]) == 1 and len(signs[1]) <= 1 and signs != ({"."}, set()):
+            return {"thousands": signs[0].pop()} | ({"decimal": ","} if "," in signs[1] else {})
+    if all(_COMMA.fullmatch(text) for text in texts):
+        return {"decimal": ","} if texts else {}
+    return None
+
+
+def apart(values: Floats) -> list[float]:
+    """Return the numbers of nines, such as -999 or 9999, that stand apart from all other values.
+
+    >>> apart(np.array([4.0, -999.0, 5.5, np.nan, -999.0])), apart(np.array([97.0, 98.0, 99.0]))
+    ([-999.0], [])
+    """
+    found: list[float] = []
+    known = values[np.isfinite(values)]
+    for end in (known.min(initial=np.inf), known.max(initial=-np.inf)):
+        others = known[known != end]
+        if len(others) and _NINES.fullmatch(f"{end:.10g}"):
+            spread = max(float(np.ptp(others)), 1.0)
+            if min(abs(end - others.min()), abs(end - others.max())) > spread:
+                found.append(float(end))
+    return found
+
+
+def apart_notes(names: Sequence[str], x: Floats) -> tuple[str, ...]:
+    """Return a line on each value of nines that stands apart in some features (n, d)."""
+    low, high = np.fmin.reduce(x, initial=np.inf), np.fmax.reduce(x, initial=-np.inf)
+    columns: dict[float, list[str]] = {}
+    for place in np.flatnonzero((low <= LEAST_NINES) | (high >= -LEAST_NINES)).tolist():
+        for value in apart(x[:, place]):
+            columns.setdefault(value, []).append(repr(names[place]))
+    return tuple(
+        f"the value {value:g} of {truncate(own, SHOWN)} stands apart from all others; "
+        f"missing_values = [{value:g}] takes it as missing"
+        for value, own in columns.items()
+    )
