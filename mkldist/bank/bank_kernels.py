@@ -39,16 +39,16 @@ Points = tuple[Floats | None, Array | None]
 
 @dataclass(frozen=True)
 class GivenKernel:
-    """A Gram matrix of a view: its number among those of the view, and whether it has no other."""
+    """A Gram matrix of a view: its number among those of the view, and its label in its name."""
 
     view: str
     number: int
-    alone: bool
+    label: str  # empty if the view has no other and it has no name
 
     @property
     def name(self) -> str:
         """The name in results."""
-        return f"{PRECOMPUTED}{'' if self.alone else f'({self.number})'}[{self.view}]"
+        return f"{PRECOMPUTED}{self.label and f'({self.label})'}[{self.view}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,9 +357,9 @@ def _given(entry: KernelSpec, dataset: Dataset, place: str) -> Iterator[GivenKer
 
 def _of(view: str, dataset: Dataset) -> Iterator[GivenKernel]:
     """Yield the matrices of a view."""
-    count = len(dataset.given[view].grams)
+    count, names = len(dataset.given[view].grams), dataset.given[view].names
     for number in range(count):
-        yield GivenKernel(view, number, count == 1)
+        yield GivenKernel(view, number, names[number] if names else str(number) * (count > 1))
 
 
 def _check_features(entry: KernelSpec, dataset: Dataset, place: str) -> None:

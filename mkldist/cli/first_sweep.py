@@ -267,7 +267,10 @@ def _hinders_groups(look: TableProfile, column: Column) -> str:
     return ""
 
 
-def _bank(_: Facts) -> Iterator[str]:
+def _bank(facts: Facts) -> Iterator[str]:
+    if not facts.n_features:
+        yield '\n[[banks]]\nfamily = "precomputed"'
+        return
     yield "\n# Features together and one by one; 'mkldist show default' writes the kernels out."
     yield '[[banks]]\nfamily = "default"'
 

@@ -17,7 +17,7 @@ import numpy as np
 from mkldist.data.checks import as_features, check_fits, check_rows
 from mkldist.data.dataset import Dataset, RawData
 from mkldist.data.files import EXTENSIONS, extension_of, read_file
-from mkldist.data.grams import read_grams
+from mkldist.data.gram_files import read_grams
 from mkldist.data.inputs import InputData
 from mkldist.data.opening import exists
 from mkldist.data.synthetic import GENERATORS, generate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +161,21 @@ def _other_rows(
         found = f"the names of the rows of {first} in another order"
         hint = f"Write {name}.reindex({first}.index), {by_place}"
     return DataError(place, found, f"the index of {first}", hint)
+
+
+def positions_of_ids(
+    ids: npt.NDArray[np.str_], where: str, hint: str = "Correct these rows"
+) -> dict[str, int]:
+    """Return the row of each id, of (n,); refuse rows without an id and ids that occur twice."""
+    names = list(map(str, ids.tolist()))
+    counts = Counter(names)
+    problems = [f"{pluralize(counts[''], 'row')} without an id"] if counts[""] else []
+    twice = [repr(name) for name, count in counts.items() if name and count > 1]
+    if twice:
+        problems.append(f"ids that occur more than once: {truncate(twice, SHOWN)}")
+    if problems:
+        raise DataError(where, " and ".join(problems), "an id of its own for each row", hint)
+    return {name: row for row, name in enumerate(names)}
 
 
 def as_features(values: npt.NDArray[Any], where: str, names: Sequence[str] = ()) -> Floats:

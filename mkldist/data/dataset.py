@@ -247,6 +247,7 @@ class GramView:
     made_of: str = ""
     """Content id of what the matrices are computed from, beside the features; empty if they are
     data themselves.  It tells them from others, as their last bits may vary by machine."""
+    names: tuple[str, ...] = ()  # of the matrices; empty for numbers
 
     @property
     def content(self) -> tuple[npt.NDArray[Any], ...]:
@@ -256,7 +257,7 @@ class GramView:
     def of(self, rows: Ints) -> GramView:
         """Return the matrices of some of the points."""
         grams = self.grams[:, rows[:, None], rows]
-        return GramView(grams, self.present[rows], self.missing)
+        return GramView(grams, self.present[rows], self.missing, names=self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,6 +277,8 @@ class Dataset:
     predefined: tuple[Split, ...] = ()  # partitions that came with the data
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of features, by column
     grams: npt.NDArray[np.floating] | None = None  # (M, n, n) instead of features; perhaps mapped
+    gram_names: tuple[str, ...] = ()  # of the matrices; empty for numbers
+    apart: bool = False  # True if `grams` lacks the values between test points, and has zeros there
     origin: str = ""  # of the data, for provenance
     impute: Imputation | None = None  # None if no value is missing
     row_groups: Ints | None = None  # (n,) number of each row's group, which splits keep together
@@ -382,6 +385,8 @@ class RawData:
     partitions: tuple[Split, ...] = ()  # that came with the data
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     grams: npt.NDArray[Any] | None = None
+    gram_names: tuple[str, ...] = ()
+    apart: bool = False
     origin: str = ""
     task: Task = "classification"  # unless the user sets another
     of_splits: dict[str, npt.NDArray[np.str_]] = field(default_factory=dict)

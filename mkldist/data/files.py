@@ -8,15 +8,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from mkldist.data import csv_files, npz_files, parquet_files, svmlight_files, zarr_files
+from mkldist.data import (
+    arff_files,
+    csv_files,
+    excel_files,
+    h5ad_files,
+    mat_files,
+    npz_files,
+    parquet_files,
+    svmlight_files,
+    zarr_files,
+)
 from mkldist.data.cells import OF_CELLS
 from mkldist.data.checks import dense_features
-from mkldist.data.dataset import RawData
+from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
+from mkldist.data.grams import usable_grams
 from mkldist.data.inputs import SUFFIX, read_inputs
 from mkldist.data.npz_files import NamedArrays, arrays_data
 from mkldist.data.opening import check_file, exists
-from mkldist.data.svmlight_files import SparseRows
-from mkldist.data.tables import PLAIN, ColumnChoice, Table, table_data
+from mkldist.data.svmlight_files import QUERIES, SparseRows
+from mkldist.data.tables import PLAIN, ColumnChoice, Table, chosen_part, table_data
 from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import TableFormat
@@ -27,11 +38,16 @@ Source: TypeAlias = Table | NamedArrays | SparseRows
 FORMATS: dict[tuple[str, ...], Callable[[Path, str], AbstractContextManager[Source]]] = {
     csv_files.EXTENSIONS: csv_files.open_csv,
     parquet_files.EXTENSIONS: parquet_files.open_parquet,
+    excel_files.EXTENSIONS: excel_files.open_excel,
+    arff_files.EXTENSIONS: arff_files.open_arff,
+    h5ad_files.EXTENSIONS: h5ad_files.open_h5ad,
     npz_files.EXTENSIONS: npz_files.open_npz,
+    mat_files.EXTENSIONS: mat_files.open_mat,
     svmlight_files.EXTENSIONS: svmlight_files.open_svmlight,
     zarr_files.EXTENSIONS: zarr_files.open_group,
 }
 """By the endings of names.  Folders of zarr may have any name."""
+OF_FILES = ("part", "transpose")  # keys of a format that files of other kinds have
 EXTENSIONS = tuple(extension for extensions in FORMATS for extension in extensions)
 
 
@@ -51,7 +67,8 @@ def open_source(
     """Open a data file by the format of its extension; mistakes in it are named by `where`.
 
     The cells of a table are as the file has them; `format` says how a text table is written, whose
-    rows may have no field for the column `may_lack`, which has a name there.
+    rows may have no field for the column `may_lack`, which has a name there, and which part of a
+    file is read, and whether its rows are features.
     """
     extension = ".zarr" if is_zarr(path) else extension_of(path.name)
     if not extension:
@@ -68,14 +85,22 @@ def open_source(
         )
     if extension in csv_files.EXTENSIONS:
         with csv_files.open_csv(path, where, format, may_lack) as table:
-            yield table
+            yield chosen_part(table, format)
         return
-    of_texts = next((key for key in format.changes if key not in OF_CELLS), None)
+    of_texts = next((key for key in format.changes if key not in (*OF_CELLS, *OF_FILES)), None)
     if of_texts is not None:
         expected = f"a text table, of {', '.join(csv_files.EXTENSIONS)}"
         raise DataError(where, f"{of_texts} for a {extension} file", expected, f"Remove {of_texts}")
     [open_file] = [one for extensions, one in FORMATS.items() if extension in extensions]
     with open_file(path, where) as source:
+        if isinstance(source, Table):
+            yield chosen_part(source, format)
+            return
+        if isinstance(source, NamedArrays):
+            source.transpose = format.transpose
+        elif format.transpose:
+            found = "transpose for rows of numbered features"
+            raise DataError(where, found, "a table or arrays", "Remove transpose")
         yield source
 
 
@@ -84,23 +109,29 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     if path.name.endswith(SUFFIX):
         return read_inputs(path, choice, where)
     with open_source(path, where, choice.format) as source:
+        if choice.format.part and not getattr(source, "part", ""):
+            raise DataError(where, "part for a file of one part", "none", "Remove part")
         if isinstance(source, Table):
             raw = table_data(source, choice, where)
         elif isinstance(source, NamedArrays):
             choice.check_label_alone(where, arrays=True)
             raw = arrays_data(source, choice, where)
         else:
+            if choice.of_splits == (QUERIES,) and source.queries is not None:
+                choice = replace(choice, of_splits=(), groups=None)
             choice.check_label_alone(where)
             if choice.label is not None:
                 expected = "no label option: the label stands first in every line"
                 raise DataError(where, f"label = {choice.label!r}", expected, "Remove label")
             raw = source.data(sparse=choice.sparse)
+            if source.gram is not None:
+                note = "its lines (label 0:1 1:k(x, x) …) are taken as a Gram matrix, as by LIBSVM"
+                grams = usable_grams(source.gram[None], source.labels, where)
+                summary = ImportSummary(notes=(note,))
+                raw = replace(raw, x=None, sparse=None, grams=grams, summary=summary)
+        if isinstance(source, NamedArrays) and source.notes:
+            raw = replace(raw, summary=replace(raw.summary, notes=source.notes))
     if choice.sparse and raw.sparse is None:
         raise dense_features(where)
-    return replace(raw, origin=f"file {path.name}", own_memory=True)
-
-
-def is_table(path: Path, where: str, format: TableFormat = PLAIN) -> bool:
-    """Return True for a file of named columns, False for one of arrays."""
-    with open_source(path, where, format) as source:
-        return isinstance(source, Table)
+    columns = raw.columns or SourceColumns(raw.feature_names, format=choice.format.changes)
+    return replace(raw, columns=columns, origin=f"file {path.name}", own_memory=True)

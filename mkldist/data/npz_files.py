@@ -42,18 +42,25 @@ DAMAGE = (
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
 FEATURE_NAMES = "feature_names"
-SET_LABEL = "Set label = the name of the array of labels, or write one: {}, y=…)"  # by its writer
+SAMPLES = ("names", "sample_names", "samples")  # other names of it
+KERNEL_NAMES = ("kernel_names", "names")
 
 
 class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     """Arrays of a source by name, each read on access: what a format of arrays gives.
 
-    `where` is the place to name in a message, and `writer` how such a source is written: a call to
-    which the arrays are added, for hints.
+    `where` is the place to name in a message, and `writer` how an array of such a source is
+    written, for hints.
     """
 
     where: str
     writer: str
+    transpose = False  # True if rows of `x` are features
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which arrays stand for others."""
+        return ()
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
         """Return an array of `what` that the source must have."""
@@ -67,8 +74,13 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
                 self.where,
                 f"no array {name!r} (the arrays are {', '.join(self) or 'none'})",
                 f"an array {name!r} of {what}",
-                nearest(name, self) or hint or f"Write one: {self.writer}, {name}=…)",
+                nearest(name, self) or hint or f"Write one: {self.writer.format(name)}",
             )
+
+    def labels(self, name: str) -> npt.NDArray[Any]:
+        """Return the labels that the array of this name holds."""
+        hint = "Set label = the name of the array of labels, or write one: "
+        return self.required(name, "labels", hint + self.writer.format(name))
 
     def features(self, name: str) -> Floats:
         """Return an array of features as (n, d) float64."""
@@ -78,7 +90,7 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
 class Archive(NamedArrays):
     """The arrays of an open ``.npz`` file."""
 
-    writer = "np.savez(file"
+    writer = "np.savez(file, {}=…)"
 
     def __init__(self, npz: Mapping[str, npt.NDArray[Any]], where: str) -> None:
         self._npz, self.where = npz, where
@@ -188,7 +200,7 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
     n_rows, n_features = x.shape if sparse is None else sparse.shape
     y: npt.NDArray[Any] = np.full(n_rows, "")
     if choice.labelled:
-        y = archive.required(label or "y", "labels", SET_LABEL.format(archive.writer))
+        y = archive.labels(label or "y")
     check_rows(n_rows, len(np.atleast_1d(y)), where)
     if of_texts is not None:
         check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
@@ -216,12 +228,35 @@ def weight_array(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDA
 
 
 def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
-    """Return the names of the rows, (n,): the array `id`, else ``ids``; None without the latter."""
+    """Return the names of the rows, (n,): the array `id`, else ``ids``; None without the latter.
+
+    An array of n ``names``, ``sample_names`` or ``samples`` is taken in its place.
+    """
     if id is None and IDS not in archive:
+        for one in SAMPLES:
+            if one in archive and (own := column(archive[one])).shape == (n_rows,):
+                return own.astype(str)
         return None
     names = column(archive.required(id or IDS, "names of the rows")).astype(str)
     check_length(f"{archive.where}, array {id or IDS!r}", names.shape, n_rows, "name")
     return names
+
+
+def kernel_names(archive: NamedArrays, n_kernels: int, n_points: int) -> tuple[str, ...]:
+    """Return the names of Gram matrices: ``kernel_names``, or ``names`` if as many; else none."""
+    for one in KERNEL_NAMES:
+        if one not in archive:
+            continue
+        found = tuple(column(archive[one]).astype(str).ravel().tolist())
+        if one == "names" and len(found) == n_points != n_kernels:
+            continue  # those of the points
+        if len(found) != n_kernels or len(set(found)) < n_kernels:
+            place = f"{archive.where}, array {one!r}"
+            distinct = f"{pluralize(len(found), 'name')}, {len(set(found))} of them distinct"
+            expected = f"{n_kernels} distinct names, one for each Gram matrix"
+            raise DataError(place, distinct, expected, "Correct the array or leave it out")
+        return found
+    return ()
 
 
 def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
@@ -269,7 +304,8 @@ def npz_features(archive: NamedArrays, where: str) -> Floats:
         return as_features(matrix.toarray(), where)
     hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else ""
     archive.check_has("x", "features", hint)
-    return archive.features("x")
+    x = archive.features("x")
+    return np.ascontiguousarray(x.T) if archive.transpose else x
 
 
 def npz_sparse(archive: NamedArrays, where: str) -> Any | None:
@@ -311,7 +347,7 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
             "the parts of a scipy matrix in compressed sparse rows",
             "Write the parts of a scipy csr_array, and y, by np.savez",
         ) from error
-    return matrix
+    return matrix.T.tocsr() if archive.transpose else matrix
 
 
 def feature_names(

@@ -67,6 +67,17 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
         ) from error
 
 
+@contextmanager
+def imports(package: str, extra: str, where: str) -> Iterator[None]:
+    """Refuse a file inside the ``with`` block where the package that reads it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        found, expected = f"no package {package}", f"{package}, to read such files"
+        hint = f"Run: pip install 'mkldist[{extra}]'"
+        raise DataError(where, found, expected, hint) from error
+
+
 def check_unpacked(size: int, packed: int, where: str, kind: str, unpacker: str) -> None:
     """Raise if packed data unpack to far more than any table does."""
     limit = max(SMALL, MOST_PACKED * packed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mkldist.core.wording import FROM_ONE, RowLabels
-from mkldist.data.opening import REWRITE, check_file
+from mkldist.data.opening import REWRITE, check_file, imports
 from mkldist.data.tables import Table, TableProblems
 from mkldist.errors import DataError
 
@@ -27,12 +27,9 @@ def open_parquet(path: Path, where: str) -> Iterator[Table]:
     A damaged file is refused, also inside the ``with`` block, and any without pyarrow.
     """
     check_file(path, where)
-    try:
+    with imports("pyarrow", "parquet", where):
         import pyarrow
         from pyarrow import parquet
-    except ImportError as error:
-        expected, hint = "pyarrow, to read Parquet", "Run: pip install 'mkldist[parquet]'"
-        raise DataError(where, "no package pyarrow", expected, hint) from error
     try:
         # With a buffer of its own, a column is read page by page, where pyarrow would read all of
         # the file ahead.  read_table would make columns of folder names like a=1.

@@ -30,10 +30,10 @@ from mkldist.data.dataset import Dataset, GramView, Split, TextColumns, View, sp
 from mkldist.errors import StoreError, UnreadableError
 
 HEADER = "snapshot.json"
-VERSION = 6
+VERSION = 7
 PLAIN = (
     "name", "classes", "feature_names", "groups", "views", "origin", "impute", "columns",
-    "view_columns",
+    "view_columns", "gram_names",
 )  # fmt: skip
 """Fields of a data set that stand in the header."""
 ARRAYS = ("x", "y", "grams", "row_groups", "weights", "ids")
@@ -66,7 +66,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
     header = {
         "version": VERSION,
         **{name: to_jsonable_python(getattr(dataset, name)) for name in PLAIN},
-        "given": {name: [one.missing, one.made_of] for name, one in dataset.given.items()},
+        "given": {n: [one.missing, one.made_of, one.names] for n, one in dataset.given.items()},
         "texts": None if texts is None else to_jsonable_python([texts.names, texts.views]),
         "files": files,
         "sizes": {part: [len(one) for one in rows] for part, rows in parts.items()},
@@ -144,8 +144,8 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
     """Return the data set of a header and its arrays."""
     types = get_type_hints(Dataset)
     given = {
-        name: GramView(arrays[f"given-{i}"], arrays[f"present-{i}"], *others)
-        for i, (name, others) in enumerate(header["given"].items())
+        name: GramView(arrays[f"given-{i}"], arrays[f"present-{i}"], missing, made, tuple(names))
+        for i, (name, (missing, made, names)) in enumerate(header["given"].items())
     }
     sparse, texts = None, None
     if SPARSE[0] in arrays:

@@ -6,18 +6,20 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mkldist.core.arrays import Floats
-from mkldist.core.wording import RowLabels, in_lines
+from mkldist.core.arrays import Floats, Ints
+from mkldist.core.wording import RowLabels, in_lines, pluralize
 from mkldist.data.checks import SPARSE_HINT, canonical, check_fits
-from mkldist.data.dataset import RawData, SourceColumns
+from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError
 
+QUERIES = "qid"
 EXTENSIONS = (".svm", ".svm.gz", ".svmlight", ".libsvm")
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
@@ -34,6 +36,22 @@ class SparseRows:
     labels: Floats
     row_labels: RowLabels
     where: str
+    queries: Ints | None = None  # (n,) numbers after ``qid:``
+
+    @cached_property
+    def gram(self) -> Floats | None:
+        """The Gram matrix (n, n) of a file of precomputed kernels as LIBSVM has them; else None.
+
+        Its lines are ``label 0:i 1:k(x_i, x_1) 2:k(x_i, x_2) …`` with a serial number i each.
+        """
+        n, width = self.matrix.shape
+        if not 1 < n < width <= n + 1 or self.matrix.nnz < n * n // 2:
+            return None
+        values = self.matrix.toarray()
+        if not np.array_equal(np.sort(values[:, 0]), np.arange(1, n + 1)):
+            return None
+        found: Floats = values[:, values[:, 0].astype(np.intp)]
+        return found
 
     def data(self, *, sparse: bool = False, start: int | None = None) -> RawData:
         """Return features and labels; of `sparse` ones the features that some row has.
@@ -63,20 +81,33 @@ class SparseRows:
             feature_names=names,
             columns=SourceColumns(names, start=start),
             row_labels=self.row_labels,
+            **self._of_queries,
             **features,
         )
+
+    @property
+    def _of_queries(self) -> dict[str, Any]:
+        """The groups of rows that ``qid:`` makes, as fields of raw data."""
+        if self.queries is None:
+            return {}
+        count = pluralize(len(np.unique(self.queries)), "group")
+        note = f"{QUERIES} divides the rows into {count}, which splits keep whole"
+        summary = ImportSummary(notes=(note,))
+        return {"of_splits": {QUERIES: self.queries.astype(str)}, "summary": summary}
 
 
 @contextmanager
 def open_svmlight(path: Path, where: str) -> Iterator[SparseRows]:
-    """Read a file of sparse rows, plain or gzipped; ``qid:`` entries are ignored."""
+    """Read a file of sparse rows, plain or gzipped."""
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
     with opened(path, where) as stream:
         content = stream.read()
     try:
-        matrix, labels = load_svmlight_file(io.BytesIO(content), zero_based=True)
+        matrix, labels, queries = load_svmlight_file(
+            io.BytesIO(content), zero_based=True, query_id=True
+        )
     except (ValueError, OverflowError) as error:
         for number, line in enumerate(io.BytesIO(content), start=1):
             try:
@@ -92,4 +123,8 @@ def open_svmlight(path: Path, where: str) -> Iterator[SparseRows]:
         for number, line in enumerate(io.BytesIO(content), start=1)
         if line.split(b"#", 1)[0].strip()
     ]
-    yield SparseRows(csr_array(matrix), labels, in_lines(lines), where)
+    if 0 < len(queries) < len(labels):
+        found = f"{QUERIES}: in {len(queries)} of {pluralize(len(labels), 'line')}"
+        raise DataError(where, found, f"{QUERIES}: in all lines or in none", REWRITE)
+    groups = queries if len(queries) else None
+    yield SparseRows(csr_array(matrix), labels, in_lines(lines), where, groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
-from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.cells import Cells, apart_notes, likely_keys
 from mkldist.data.checks import (
     DECIMALS,
@@ -36,6 +36,7 @@ LABEL_NAMES = frozenset(
 )
 LABEL_WORDS = "label, class, target, y, diagnosis, outcome or response"
 SHOWN = 8
+SAMPLES = "samples"
 UNNAMED = "Unnamed: 0"  # as pandas calls the column of its index, whose name it writes as blank
 BOOLEANS = {"true": 1.0, "false": 0.0}
 MISSING = "?"  # the category of missing values
@@ -56,6 +57,7 @@ class ColumnChoice:
     """Name of the label column, or its position from 0 (negative: from the end); None chooses the
     one that is called label, class, target, y, diagnosis or the like."""
     id: str | None = None  # names the rows
+    likely_id: str | None = None  # the same of a table whose source names no other
     ignore: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     of_splits: tuple[str, ...] = ()  # by which rows are divided
@@ -74,6 +76,7 @@ class ColumnChoice:
         return cls(
             spec.label,
             spec.id,
+            None,
             spec.ignore,
             tuple(name for name in spec.categorical if name not in splits.columns),
             splits.columns,
@@ -87,9 +90,10 @@ class ColumnChoice:
 
     @classmethod
     def of_view(cls, view: ViewSpec, id: str | None) -> ColumnChoice:
-        """Return the choice of a view's table, whose rows the column `id` names."""
+        """Return the choice of a view's file, and the column `id` that names rows elsewhere."""
         return cls(
             None,
+            view.id,
             id,
             view.ignore,
             view.categorical,
@@ -124,12 +128,15 @@ class ColumnChoice:
 
 
 def feature_columns(
-    names: Sequence[str], choice: ColumnChoice, where: str
+    names: Sequence[str],
+    choice: ColumnChoice,
+    where: str,
+    beside: Collection[str] = (),
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the label column, None of a view, and the columns of numbers of a table.
 
     Named columns that the table does not have or that have two roles are refused, and a table
-    without an obvious label column or without any feature.
+    without an obvious label column or without any feature.  Columns `beside` features are none.
     """
     named = [("splits", name) for name in choice.of_splits]
     named += [("ignore", name) for name in choice.ignore]
@@ -153,12 +160,13 @@ def feature_columns(
         seen[name] = key
     others, label = choice.other_roles, None
     if choice.labelled:
-        candidates = [name for name in names if name not in others]
+        candidates = [name for name in beside or names if name not in others]
         label = names[label_position(names, choice.label, where, candidates)]
         if label in others:
             found = f"column {label!r} as the label and in another role"
             raise DataError(where, found, "one role for each column", "Name it once")
-    features = tuple(name for name in names if name not in others and name != label)
+    left_out = {*others, *beside, label}
+    features = tuple(name for name in names if name not in left_out)
     if not features and not (choice.categorical or choice.texts or choice.bare):
         raise DataError(
             where, "no feature column", "at least one besides the label", "Ignore fewer columns"
@@ -340,6 +348,27 @@ class Table:
     problems: TableProblems
     n_rows: int | None = None
     notes: tuple[str, ...] = ()  # how it is written, where that was not asked for
+    id: str = ""  # column that names the rows, unless the user names another
+    categories: tuple[str, ...] = ()  # columns that the source declares to hold categories
+    beside: tuple[str, ...] = ()  # columns that are features only where the user says so
+    part: str = ""  # which of several tables in the file this is
+    parts: Mapping[str, Callable[[], Table]] = field(default_factory=dict)  # all of them
+
+
+def chosen_part(table: Table, format: TableFormat) -> Table:
+    """Return the part of a file that is wanted, turned if its rows are features."""
+    if table.parts:
+        if format.part not in (None, *table.parts):
+            where, found = table.problems.where, f"no part {format.part!r}"
+            expected = f"one of {truncate(list(table.parts), SHOWN)}"
+            hint = nearest(str(format.part), table.parts) or "Remove part"
+            raise DataError(where, found, expected, hint)
+        table = table if format.part is None else table.parts[format.part]()
+        others = truncate([repr(name) for name in table.parts if name != table.part], SHOWN)
+        if others:
+            note = f"{table.part!r} is read, and by part = … another: {others}"
+            table = replace(table, notes=(*table.notes, note))
+    return transposed(table) if format.transpose else table
 
 
 def formatted(table: Table, format: TableFormat) -> Table:
@@ -353,13 +382,35 @@ def formatted(table: Table, format: TableFormat) -> Table:
     return replace(table, read=read)
 
 
-def frame_table(frame: pd.DataFrame, where: str) -> Table:
+def transposed(table: Table) -> Table:
+    """Return the table whose columns are the rows of another, named by its first column.
+
+    Its own column `SAMPLES` has the names of the other columns, and names the rows.
+    """
+    import pandas as pd
+
+    where, (first, *samples) = table.problems.where, table.names
+    names: list[str] = []
+    rows: list[npt.NDArray[Any]] = []
+    for frame, row_labels in table.read(table.names, rows_at_once(8 * len(table.names))):
+        names += frame_texts(frame[first], where, row_labels)
+        values = frame[samples]
+        numbers = _floats(values)
+        rows += list(values.to_numpy(dtype=object) if numbers is None else numbers)
+    table.problems.check(len(rows))
+    check_names((SAMPLES, *names), where)
+    columns = {SAMPLES: np.array(samples, dtype=object), **dict(zip(names, rows, strict=True))}
+    found = frame_table(pd.DataFrame(columns), where, FROM_ONE)
+    return replace(found, id=SAMPLES, notes=table.notes, part=table.part, parts=table.parts)
+
+
+def frame_table(frame: pd.DataFrame, where: str, row_labels: RowLabels = FROM_ZERO) -> Table:
     """Return the table of a frame, whose columns are named by texts."""
 
     def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
         chosen = frame[list(columns)]
         for start in range(0, len(frame), rows):
-            yield chosen.iloc[start : start + rows], FROM_ZERO.after(start)
+            yield chosen.iloc[start : start + rows], row_labels.after(start)
 
     return Table(tuple(frame.columns), read, TableProblems(where), len(frame))
 
@@ -370,7 +421,11 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
     Features are written where they stay, so that memory holds them once.
     """
     check_names(table.names, where)
-    label, features = feature_columns(table.names, choice, where)
+    choice = replace(choice, id=choice.id or table.id or choice.likely_id)
+    label, features = feature_columns(table.names, choice, where, table.beside)
+    declared = tuple(name for name in features if name in table.categories)
+    choice = replace(choice, categorical=(*choice.categorical, *declared))
+    features = tuple(name for name in features if name not in declared)
     table = formatted(table, choice.format)
     if UNNAMED in features and table.names[0] == UNNAMED:
         raise DataError(
@@ -415,8 +470,10 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
         lines = np.concatenate([one.numbers for one in places if one.numbers is not None])
         row_labels = replace(row_labels, numbers=lines)
     raw = _raw_data(x, features, whole, label, texts, choice, where, row_labels, table.names)
+    unused = [name for name in table.beside if name not in (label, *choice.other_roles)]
+    left_out = (*raw.summary.left_out, *(f"{name!r} (describes the rows)" for name in unused))
     notes = (*table.notes, *raw.summary.notes)
-    return replace(raw, summary=replace(raw.summary, notes=notes))
+    return replace(raw, summary=replace(raw.summary, left_out=left_out, notes=notes))
 
 
 def _raw_data(

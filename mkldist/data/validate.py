@@ -34,12 +34,14 @@ from mkldist.data.labels import (
     rows_in_order,
 )
 from mkldist.data.splits import group_numbers, partition_of_column, restricted
+from mkldist.data.svmlight_files import QUERIES
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
 SHOWN_IN_SUMMARY = 10
 NO_COLUMNS = SplitsSpec()
+GROUPED = ("holdout", "kfold", "leave-one-group-out")  # kinds of splits that keep groups whole
 SHOWN = 5
 
 Groups = dict[str, tuple[int, ...]]
@@ -67,6 +69,9 @@ def validate(
             return None
         return numbers(raw.of_splits[name][rows], f"{where}, column {name!r}", row_labels)
 
+    groups = splits.groups
+    if groups is None and QUERIES in raw.of_splits and splits.kind in GROUPED:
+        groups = QUERIES
     partitions = raw.partitions
     if splits.column is not None:
         place = f"{where}: {splits.column}"
@@ -81,7 +86,7 @@ def validate(
         y=labels.y,
         classes=labels.classes,
         predefined=restricted(partitions, rows, n_points),
-        row_groups=column(splits.groups, group_numbers),
+        row_groups=column(groups, group_numbers),
         row_order=column(splits.order, rows_in_order),
         weights=weights,
         origin=raw.origin,
@@ -91,6 +96,9 @@ def validate(
     if raw.sparse is not None:
         return _with_sparse(dataset, spec, raw, rows, where)
     if raw.x is None:
+        if raw.apart and splits.kind != "predefined":
+            found = f'[splits] with kind = "{splits.kind}" for test points that are given apart'
+            raise DataError(where, found, 'kind = "predefined"', "Set it")
         return _with_grams(dataset, spec, raw, rows, where)
     x = raw.x if whole else _taken(raw, raw.x, rows, None)
     return _with_features(dataset, spec, raw, x, rows, where)
@@ -169,7 +177,7 @@ def _with_grams(
     grams = raw.grams
     if grams is not None and len(rows) < len(raw.labels):
         grams = grams[:, rows[:, None], rows]
-    return replace(dataset, grams=grams)
+    return replace(dataset, grams=grams, gram_names=raw.gram_names, apart=raw.apart)
 
 
 def _with_sparse(

@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.wording import pluralize, truncate
-from mkldist.data.checks import check_fits
+from mkldist.data.checks import check_fits, positions_of_ids
 from mkldist.data.csv_files import csv_rows
 from mkldist.data.dataset import GramView, RawData, SourceColumns, TextColumns, View
-from mkldist.data.files import is_table, read_file
-from mkldist.data.grams import read_view
+from mkldist.data.files import read_file
+from mkldist.data.gram_files import read_view
 from mkldist.data.npz_files import IDS
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.tables import ColumnChoice
@@ -273,8 +273,7 @@ class _Joining:
     def _add_file(self, view: ViewSpec, path: Path, where: str) -> tuple[list[str], int]:
         """Join a file of features; return their names there, and the first one's column."""
         place = f"{where} ({path})"
-        id = view.id or (self.id if is_table(path, place, view.format) else None)
-        read = read_file(path, ColumnChoice.of_view(view, id), place)
+        read = read_file(path, ColumnChoice.of_view(view, self.id), place)
         if read.x is None:
             raise DataError(place, "no features", "a file of features", "Name it by grams")
         rows = self._rows(read.ids, len(read.x), view.name, place)
@@ -308,7 +307,7 @@ class _Joining:
     def _add_grams(self, view: ViewSpec, path: Path, where: str) -> None:
         """Join a file of Gram matrices."""
         place = f"{where} ({path})"
-        grams, ids = read_view(path, view.id, place)
+        grams, ids, names = read_view(path, view.id, place)
         rows = self._rows(ids, grams.shape[1], view.name, place)
         present = rows != ABSENT
         if not np.array_equal(rows, np.arange(grams.shape[1])):
@@ -318,7 +317,7 @@ class _Joining:
             kept, own = np.flatnonzero(present), rows[present]
             spread[:, kept[:, None], kept] = grams[:, own[:, None], own]
             grams = spread
-        self.given[view.name] = GramView(grams, present, view.missing)
+        self.given[view.name] = GramView(grams, present, view.missing, names=names)
 
     def _rows(self, ids: Names | None, n_rows: int, view: str, where: str) -> Ints:
         """Return the view's row of each point, -1 for those that it lacks; note rows left over."""
@@ -357,16 +356,3 @@ class _Joining:
                 f"and left out ({truncate(others, SHOWN)})"
             )
         return np.array([found.get(name, ABSENT) for name in names], dtype=np.intp)
-
-
-def positions_of_ids(ids: Names, where: str, hint: str = "Correct these rows") -> dict[str, int]:
-    """Return the row of each id, of (n,); refuse rows without an id and ids that occur twice."""
-    names = list(map(str, ids.tolist()))
-    counts = Counter(names)
-    problems = [f"{pluralize(counts[''], 'row')} without an id"] if counts[""] else []
-    twice = [repr(name) for name, count in counts.items() if name and count > 1]
-    if twice:
-        problems.append(f"ids that occur more than once: {truncate(twice, SHOWN)}")
-    if problems:
-        raise DataError(where, " and ".join(problems), "an id of its own for each row", hint)
-    return {name: row for row, name in enumerate(names)}

@@ -133,7 +133,7 @@ def open_group(path: Path, where: str) -> Iterator[Table | ZarrArrays]:
 class ZarrArrays(NamedArrays):
     """The arrays of an open group of zarr."""
 
-    writer = "zarr.save_group(folder"
+    writer = "zarr.save_group(folder, {}=…)"
 
     def __init__(self, arrays: Mapping[str, Any], where: str, hint: str = FEWER) -> None:
         self._arrays, self.where, self._hint = arrays, where, hint

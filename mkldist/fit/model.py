@@ -171,7 +171,7 @@ def packed(
             {
                 "cosine": function.cosine,
                 "kernels": described(function.kernels),
-                "given": [[one.view, one.number, one.alone] for one in function.given],
+                "given": [[one.view, one.number, one.label] for one in function.given],
                 "texts": None if function.texts is None else described(function.texts.kernels),
             }
         )

@@ -22,7 +22,7 @@ from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data import csv_files
 from mkldist.data.cells import Cells
-from mkldist.data.checks import as_features, as_sparse
+from mkldist.data.checks import as_features, as_sparse, positions_of_ids
 from mkldist.data.dataset import SourceColumns, side_by_side
 from mkldist.data.files import extension_of, open_source
 from mkldist.data.npz_files import (
@@ -42,7 +42,6 @@ from mkldist.data.opening import check_file
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import (
     LABEL_NAMES,
-    PLAIN,
     Table,
     TableProblems,
     as_categories,
@@ -52,7 +51,7 @@ from mkldist.data.tables import (
     frame_texts,
     pandas_frame,
 )
-from mkldist.data.views import ABSENT, positions_of_ids
+from mkldist.data.views import ABSENT
 from mkldist.data.zarr_files import ZarrArrays
 from mkldist.errors import DataError, ending_words, nearest
 from mkldist.fit.inputs import SHOWN, real_array
@@ -215,10 +214,11 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
     """Open a source as a table: a file by its format, a frame, or an array."""
     format = TableFormat(**columns.format)
     if isinstance(source, Path):
-        written = format if extension_of(source.name) in csv_files.EXTENSIONS else PLAIN
+        is_text = extension_of(source.name) in csv_files.EXTENSIONS
+        written = format if is_text else TableFormat(part=format.part, transpose=format.transpose)
         with open_source(source, where, written, columns.label) as found:
             if isinstance(found, Table):
-                yield _named_table(formatted(found, format), where)
+                yield _named_table(formatted(found, format), columns, where)
             elif isinstance(found, NamedArrays):
                 yield _archive_table(found, columns, where, sparse=sparse)
             else:
@@ -231,15 +231,17 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
         yield _array_table(source, columns, where, sparse=sparse)
 
 
-def _named_table(table: Table, where: str) -> _Table:
-    """Return the table of a file of named columns."""
+def _named_table(table: Table, columns: SourceColumns, where: str) -> _Table:
+    """Return the table of a file of named columns, without those that only describe its rows."""
     check_names(table.names, where, fewest=1)
+    known = {*columns.names, *columns.texts, columns.id, columns.label}
+    names = tuple(name for name in table.names if name in known or name not in table.beside)
 
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
         for frame, places in table.read(list(dict.fromkeys([*of_numbers, *of_texts])), rows):
             yield _frame_part(frame, of_numbers, of_texts, where, places, table.problems)
 
-    return _Table(table.names, read)
+    return _Table(names, read, "; ".join(table.notes))
 
 
 def _frame_part(
@@ -328,7 +330,7 @@ def _archive_table(
     """Return the table of named arrays: features, names of rows, and texts."""
     place = f"{where}, array 'x'"
     matrix = npz_sparse(archive, where) if sparse else None
-    if isinstance(archive, ZarrArrays) and "x" in archive:
+    if isinstance(archive, ZarrArrays) and "x" in archive and not archive.transpose:
         n_rows, width = archive.shape("x")
         blocks: Callable[[int], Iterator[Any]] = partial(archive.feature_blocks, "x")
     else:

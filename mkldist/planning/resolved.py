@@ -84,7 +84,9 @@ class Resolved:
         """Return the names of a bank's kernels."""
         kernels = self.kernels.get((dataset, bank))
         if kernels is None:
-            return [f"gram[{m}]" for m in range(self.banks[dataset, bank].n_kernels)]
+            count = self.banks[dataset, bank].n_kernels
+            names = self.datasets[dataset][0].gram_names
+            return [f"gram[{one}]" for one in names or range(count)]
         return kernels.names(self.datasets[dataset][0].feature_names)
 
 
@@ -112,7 +114,7 @@ def resolve(
             for bank in spec.sized_banks:
                 place = entry.name, bank.label
                 if dataset.grams is not None:
-                    banks[place] = _given_bank(bank, dataset.name, dataset.grams)
+                    banks[place] = _given_bank(bank, dataset, dataset.grams)
                     continue
                 if bank.label not in lists:
                     scaling = spec.preprocessing_of(written)
@@ -222,13 +224,19 @@ def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> 
     return tuple(found)
 
 
-def _given_bank(bank: BankSpec, name: str, grams: npt.NDArray[np.floating]) -> BankFacts:
+def _given_bank(bank: BankSpec, dataset: Dataset, grams: npt.NDArray[np.floating]) -> BankFacts:
     """Return the facts of a bank whose Gram matrices, (M, n, n), came with the data set."""
     if bank.family != "precomputed":
         raise SpecError(
             f"banks.{bank.label}",
-            f"kernels of features for {name!r}, which holds Gram matrices",
+            f"kernels of features for {dataset.name!r}, which holds Gram matrices",
             'family = "precomputed"',
+        )
+    if dataset.apart and "cosine" in bank.normalisations:
+        raise SpecError(
+            f"banks.{bank.label}.normalisation",
+            f"cosine for {dataset.name!r}, which lacks k(x, x) of test points",
+            "another normalisation, or Gram matrices of all points",
         )
     return BankFacts(len(grams), array_id(np.array(grams.shape)))
 

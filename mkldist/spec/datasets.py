@@ -187,6 +187,12 @@ def _known_encoding(name: str) -> str:
 class TableFormat(Model):
     """How a table is written: the file of a data set or of a view."""
 
+    part: str | None = None
+    """Sheet of an `.xlsx` file, by default the first; or matrix of an `.h5ad` file in place of `X`:
+    a layer, an array of `obsm`, or `obs`."""
+    transpose: bool = False
+    """The rows of the file are features, named by its first column, and its other columns are
+    samples, named by the header, as in tables of genes by samples. Arrays `x` are (d, n)."""
     header: bool | None = None
     """The first line of a text table names the columns; or, if false, it is a row. By default it
     names them, and is refused where it looks like a row."""

@@ -44,10 +44,10 @@ def test_only_tables_have_columns(tmp_path: Path, name: str) -> None:
 
 
 def test_unknown_extensions(tmp_path: Path) -> None:
-    for name in ("t.xlsx", "t.npy"):
+    for name in ("t.xls", "t.npy"):
         (tmp_path / name).write_text("1")
-    with mistake("'.xlsx'", ".csv.gz"):
-        read_file(tmp_path / "t.xlsx", ColumnChoice(), "t")
+    with mistake("'.xls'", ".csv.gz"):
+        read_file(tmp_path / "t.xls", ColumnChoice(), "t")
     with mistake("by 'grams'"):
         read_file(tmp_path / "t.npy", ColumnChoice(), "t")
     with mistake("a directory"):

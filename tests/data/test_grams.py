@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from mkldist.data import checks
 from mkldist.data import grams as gram_checks
 from mkldist.data.dataset import RawData
+from mkldist.data.gram_files import read_grams
 from mkldist.data.grams import (
     check_diagonal,
     check_finite,
     check_symmetric,
-    read_grams,
     usable_grams,
 )
 from mkldist.errors import GramError
@@ -158,8 +158,9 @@ def test_damaged_files(tmp_path: Path) -> None:
         read(tmp_path / "archive.npy")
     with mistake("no array 'grams'", "Did you mean 'gram'?"):
         read(npz(tmp_path, gram=GRAMS, y=Y))
-    with mistake("'.mat'"):
-        read(npy(tmp_path, GRAMS).rename(tmp_path / "g.mat"))
+    with mistake("'.csv'"):
+        (tmp_path / "g.csv").write_text("a,label\n1,2\n")
+        read(tmp_path / "g.csv")
     with mistake("a directory"):
         read(tmp_path)
 

@@ -37,7 +37,7 @@ def test_what_scikit_learn_writes_and_reads(
 
 
 def test_details_of_the_format(tmp_path: Path) -> None:
-    text = "# head\n+1 qid:3 1:2 2:0.5 # 9:9\n\n-1 3:1e-3\n+1\n"
+    text = "# head\n+1 1:2 2:0.5 # 9:9\n\n-1 3:1e-3\n+1\n"
     for content in (text, gzip.compress(text.encode())):
         found = read(tmp_path, content)
         np.testing.assert_array_equal(found.x, [[2, 0.5, 0], [0, 0, 0.001], [0, 0, 0]])

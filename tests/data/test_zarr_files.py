@@ -10,8 +10,8 @@ import zarr
 
 from mkldist.data import checks, zarr_files
 from mkldist.data.dataset import RawData
-from mkldist.data.files import is_table, read_file
-from mkldist.data.tables import ColumnChoice
+from mkldist.data.files import open_source, read_file
+from mkldist.data.tables import ColumnChoice, Table
 from mkldist.data.zarr_files import is_zarr, open_group
 from mkldist.errors import DataError
 from tests.data.mistakes import mistake
@@ -54,7 +54,8 @@ def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, 
     np.testing.assert_array_equal(found.labels, Y)
     assert found.feature_names == ("b", "a", "c")
     assert found.origin == "file t.zarr"
-    assert not is_table(path, "t")
+    with open_source(path, "t") as source:
+        assert not isinstance(source, Table)
     with open_group(path, "t") as arrays:
         parts = [len(part) for part in arrays.feature_blocks("x", block_bytes // 24)]
     assert parts == ([16, 16, 16, 2] if block_bytes < 2**23 else [50])
@@ -81,7 +82,8 @@ def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
     np.testing.assert_array_equal(found.x[:, 11], Y)
     assert found.labels.tolist() == NAMES.tolist()
     assert found.ids.tolist() == [str(row) for row in range(50)]
-    assert is_table(path, "t")
+    with open_source(path, "t") as source:
+        assert isinstance(source, Table)
 
 
 def test_columns_are_read_by_whole_chunks_of_the_longest(tmp_path):

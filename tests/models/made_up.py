@@ -74,7 +74,7 @@ def made_up_views(view: str = "v", given: str = "k") -> Model:
     points = np.array([[0.0, 1.0, 2.0], [1.0, np.nan, np.nan], [0.0, 3.0, 0.0]])
     function = Expansion(
         kernels, np.array([0, 5]), False, points, np.array([2.0, 10.0]),
-        np.array([[1.0], [4.0], [-1.0]]), np.array([0.5]), (GivenKernel(given, 1, False),),
+        np.array([[1.0], [4.0], [-1.0]]), np.array([0.5]), (GivenKernel(given, 1, "1"),),
         np.array([0, 1, 2]),
     )  # fmt: skip
     return Model(

@@ -293,7 +293,7 @@ def test_precomputed_matrices_have_names_and_no_parameters():
 
 def test_gram_matrices_of_views_follow_the_functions():
     kernels = kernel_list(BANK, 4, NAMES, {"body": (1, 2)}, 0)
-    bank = BankKernels(kernels, (GivenKernel("strings", 0, True), GivenKernel("images", 1, False)))
+    bank = BankKernels(kernels, (GivenKernel("strings", 0, ""), GivenKernel("images", 1, "1")))
     found = kernel_coordinates(BANK, bank.names(NAMES), bank, NAMES)
     assert all(len(values) == len(kernels) + 2 for values in found.values())
     assert found["function"][-2:].tolist() == ["precomputed", "precomputed"]
