@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +25,7 @@ def open_arff(path: Path, where: str) -> Iterator[Table]:
         import arff
     with opened(path, where) as stream:
         try:
-            found = arff.load(io.TextIOWrapper(stream, encoding="utf-8-sig"))
+            found = arff.loads(stream.read().decode("utf-8-sig"))
         except arff.ArffException as error:
             what = f"an ARFF file that cannot be read: {str(error).rstrip('.')}"
             expected = "attributes that are numeric, nominal or string, and their values"
