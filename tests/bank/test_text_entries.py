@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.metrics.pairwise import rbf_kernel
+from numpy.testing import assert_array_equal
 
-from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.data.dataset import Dataset, GramView, TextColumns, View
 from mkldist.errors import SpecError
@@ -66,89 +62,11 @@ def kernels_of(*entries: dict[str, Any]) -> BankKernels:
     return BankKernels.of(bank(*entries), DATASET, seed=0)
 
 
-def of_sklearn(texts: list[str], length: int) -> np.ndarray:
-    """Return products of scikit-learn's counts of the substrings of a length."""
-    counter = CountVectorizer(analyzer="char", ngram_range=(length, length), lowercase=False)
-    counts = counter.fit_transform(texts)
-    values: np.ndarray = (counts @ counts.T).toarray().astype(float)
-    return values
-
-
-def by_hand(one: str, other: str, length: int) -> int:
-    first, second = (
-        Counter(t[i : i + length] for i in range(len(t) - length + 1)) for t in (one, other)
-    )
-    return sum(count * second[word] for word, count in first.items())
-
-
-def explicit(cosine: bool) -> np.ndarray:
-    """All kernels of `ENTRIES`, written out."""
-    with_both = np.ones(N, dtype=bool)
-    with_both[LACKING] = False
-    both = np.outer(with_both, with_both)
-    dna, rna = ([of_sklearn(texts, k) for k in (1, 3)] for texts in (DNA, RNA))
-    sizes = np.sqrt([len(text) for text in RNA])
-    grams = np.array([
-        rbf_kernel(X, gamma=0.5),
-        *(both * (one + other) for one, other in zip(dna, rna, strict=True)),
-        *dna,
-        *rna,
-        np.outer(sizes, sizes),
-        of_sklearn(RNA, 2),
-        TREE,
-    ])  # fmt: skip
-    if cosine:
-        lengths = np.sqrt(np.einsum("mii->mi", grams))
-        inverse = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        grams = grams * inverse[:, :, None] * inverse[:, None, :]
-    return grams
-
-
 NAMES = [
     "gaussian(1)[all]", "spectrum(1)[all]", "spectrum(3)[all]", "spectrum(1)[dna]",
     "spectrum(3)[dna]", "spectrum(1)[rna]", "spectrum(3)[rna]", "letters(power=0.5)[fold]",
     "spectrum(2)[fold]", "precomputed[tree]",
 ]  # fmt: skip
-
-
-def test_counts_by_hand_are_those_of_scikit_learn():
-    values = [[by_hand(one, other, 2) for other in RNA] for one in RNA]
-    assert_array_equal(values, of_sklearn(RNA, 2))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize("rows", [None, np.array([9, 2, 28, 4, 5, 11])])
-def test_a_bank_mixes_kernels_of_numbers_of_texts_and_matrices(cosine, rows):
-    kernels = kernels_of(*ENTRIES)
-    assert kernels.names(DATASET.feature_names) == NAMES
-    source = kernels.source(DATASET, X, rows, cosine=cosine)
-    layout, expected = TileLayout.for_points(source.n_points), explicit(cosine)
-    if rows is not None:
-        expected = expected[:, rows[:, None], rows]
-    for some in (slice(0, 10), slice(2, 5), slice(8, 10)):
-        shape = (some.stop - some.start, layout.n_tiles, layout.tile, layout.tile)
-        out = np.full(shape, np.nan)
-        source.fill(some, slice(0, layout.n_tiles), layout, out)
-        packed = np.stack([layout.pack(gram) for gram in expected[some]])
-        assert_allclose(out.reshape(len(packed), -1), packed, rtol=1e-9, atol=1e-12)
-        diagonals = np.einsum("mii->mi", expected[some])
-        assert_allclose(source.diagonals(some), diagonals, rtol=1e-9, atol=1e-12)
-    presence = source.presence
-    assert presence is not None
-    lacking = ~np.isin(np.arange(N) if rows is None else rows, LACKING)
-    for m in (1, 2, 5, 6, 7, 8):
-        assert_array_equal(presence[m], lacking)
-    assert presence[np.array([0, 3, 4, 9])].all()
-    assert source.name(3) == "spectrum(1)[dna]"
-
-
-@pytest.mark.parametrize("cosine", [False, True])
-def test_values_between_rows_are_those_of_the_whole_matrices(cosine):
-    rows, cols, order = np.array([2, 4, 9]), np.arange(3, 29), np.array([9, 1, 0, 8, 7, 3])
-    found = kernels_of(*ENTRIES).cross_values(DATASET, X, order, rows, cols, cosine=cosine)
-    expected = explicit(cosine)[order][:, rows[:, None], cols]
-    assert_allclose(list(found), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_one_order_is_drawn_over_kernels_of_numbers_and_of_texts():

@@ -30,7 +30,6 @@ from tests.fit.ways import called, model_of, predicted, standardised, sweep
 POINTS = standardised(X, TRAIN)[TRAIN]
 LABELS = TWO[TRAIN].astype(float)
 FRAME = pd.DataFrame(X, columns=NAMES)
-GRAMS = np.array([POINTS @ POINTS.T, (POINTS @ POINTS.T) ** 2])
 LEVEL = {"name": "level", "C": 1.0}
 BANK = {"kernels": FEW_KERNELS}
 
@@ -50,37 +49,8 @@ def bank() -> mkldist.KernelBank:
 
 SOLVES: dict[type[Exception], dict[str, Callable[[], Any]]] = {
     GramError: {
-        "fewer weights": lambda: mkldist.solve("level", bank(), LABELS, weights=[1.0]),
-        "weight of zero": lambda: mkldist.solve(
-            "level", bank(), LABELS, weights=changed(np.ones(len(LABELS)), 0, 0.0)
-        ),
-        "nan weight": lambda: mkldist.solve(
-            "level", bank(), LABELS, weights=changed(np.ones(len(LABELS)), 0, np.nan)
-        ),
-        "fewer groups": lambda: mkldist.solve("group_mkl", bank(), LABELS, groups=[0]),
         "points for a bank": lambda: mkldist.solve("level", bank().on(POINTS), LABELS),
         "path of texts": lambda: mkldist.solve_path("level", bank(), LABELS, C=["a"]),
-    },
-    SpecError: {
-        "weights not wanted": lambda: mkldist.solve(
-            "easymkl", bank(), LABELS, weights=np.ones(len(LABELS))
-        ),
-        "groups not wanted": lambda: mkldist.solve("level", bank(), LABELS, groups=[0] * 6),
-        "unknown check": lambda: mkldist.solve("level", GRAMS, LABELS, check="all"),
-        "path of one number": lambda: mkldist.solve_path("level", bank(), LABELS, C=1.0),
-        "path of no method": lambda: mkldist.solve_path("uniform", bank(), LABELS, C=[1.0]),
-        "no factors for a method": lambda: mkldist.solve(
-            "gmkl", mkldist.KernelBank(POINTS, FEW_KERNELS, backend="factors"), LABELS
-        ),
-    },
-}
-BANKS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
-    DataError: {"unknown text": lambda: mkldist.KernelBank(FRAME, FEW_KERNELS, texts=["dna"])},
-    SpecError: {
-        "kernel on a text of numbers": lambda: mkldist.KernelBank(
-            FRAME, [{"function": "spectrum", "length": 2}]
-        ),
-        "factors of matrices": lambda: mkldist.KernelBank.from_grams(GRAMS, backend="factors"),
     },
 }
 
@@ -208,9 +178,7 @@ def each(table: dict[type[Exception], dict[str, Any]]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("error", "call"), [*each(SOLVES), *each(BANKS), *each(ESTIMATORS), *each(MODELS)]
-)
+@pytest.mark.parametrize(("error", "call"), [*each(SOLVES), *each(ESTIMATORS), *each(MODELS)])
 def test_python(error: type[Exception], call: Callable[[], Any]) -> None:
     with pytest.raises(error):
         call()

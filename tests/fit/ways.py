@@ -1,7 +1,7 @@
 """The ways to one fit: `solve`, an estimator, a sweep, and the commands `fit` and `predict`.
 
 Everything here is public: the names of ``mkldist`` and the words of its command line.  The tests
-beside it hold the ways to each other and to the numbers of ``golden.json``, whatever lies within.
+beside it hold the ways to each other, whatever lies within.
 """
 
 from __future__ import annotations

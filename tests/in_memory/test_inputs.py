@@ -170,27 +170,6 @@ def test_groups_name_features():
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        (GAUSSIAN | {"features": "x3"}, r"kernels\[0\].features: found 'x3'; .* Choose from x0"),
-        ({"function": "gaussian"}, r"kernels\[0\]: found a gaussian kernel without widths"),
-        (
-            {"function": "linear", "degrees": 2},
-            r"kernels\[0\].degrees: found degrees of a linear kernel",
-        ),
-        (
-            GAUSSIAN | {"features": {"count": 2, "size": 4}},
-            "size: found 4; expected at most 3 features",
-        ),
-    ],
-)
-def test_kernels_that_do_not_fit_the_features_are_refused(entry, said):
-    with pytest.raises(SpecError, match=said) as caught:
-        BankKernels.of(kernel_choice([entry]), as_dataset(FEATURES, {}, {}, {}), 0)
-    assert caught.value.where.startswith("kernels[0]")
-
-
-@pytest.mark.parametrize(
     ("groups", "views", "said"),
     [
         ({"v": [0]}, {"v": [1]}, "groups: found 'v', the name of a view too; expected a name of"),

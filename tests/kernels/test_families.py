@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from sklearn.preprocessing import StandardScaler
 
 import mkldist
 from mkldist import KernelBank, kernels
@@ -316,12 +315,6 @@ def test_widths_are_multiples_of_the_spread_of_their_features():
     assert found.name[0] == f"gaussian({found.width[0]:g})[all]"
 
 
-def test_the_root_of_a_half_is_the_scale_of_a_support_vector_machine():
-    scaled = StandardScaler().fit_transform(X[:, :3])
-    [width] = bank_of(Gaussian(relative_widths=np.sqrt(0.5)), points=scaled).kernels.width
-    assert 1.0 / (2.0 * width**2) == pytest.approx(1.0 / (3 * scaled.var()), rel=1e-5)
-
-
 def test_sparse_features_have_the_spread_of_dense_ones():
     kernels = Gaussian(relative_widths=[0.5, 2.0], features=["all", "x1"])
     dense, sparse = (bank_of(kernels, points=points).kernels for points in (X, csr_array(X)))
@@ -387,16 +380,6 @@ X_OF_OBJECTS = np.random.default_rng(0).normal(size=(12, 3))
 def test_an_object_is_an_entry(kernel, entry):
     by_object, by_entry = KernelBank(X_OF_OBJECTS, [kernel]), KernelBank(X_OF_OBJECTS, [entry])
     assert by_object.kernels.equals(by_entry.kernels)
-
-
-def test_objects_and_entries_stand_side_by_side():
-    bank = KernelBank(X_OF_OBJECTS, [kernels.Linear(), {"function": "polynomial", "degrees": [2]}])
-    assert bank.kernels["function"].tolist() == ["linear", "polynomial"]
-
-
-def test_mistakes_are_those_of_a_sweep_file():
-    with pytest.raises(SpecError, match=r"kernels\[0\]\.widths"):
-        KernelBank(X_OF_OBJECTS, [kernels.Gaussian(widths=-1.0)])
 
 
 def test_the_names_are_found_from_the_package():

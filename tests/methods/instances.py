@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, wraps
 
 import numpy as np
+import pytest
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
 
@@ -127,6 +128,9 @@ INSTANCES: tuple[Callable[[], Instance], ...] = (
     unbalanced,
     not_normalised,
 )
+
+
+every_instance = pytest.mark.parametrize("make", INSTANCES, ids=lambda f: f.__name__)
 
 
 def factors(grams: np.ndarray) -> list[np.ndarray]:

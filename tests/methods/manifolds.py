@@ -56,28 +56,20 @@ def penalised_losses(
     return 0.5 * (gamma_a * (d @ v) @ alpha + gamma_i * d @ smooth + slack @ slack)
 
 
-def single_penalised_losses(
-    shape: Manifold, alpha: np.ndarray, b: float, gamma_a: float, gamma_i: float
-) -> float:
-    """F of LapSVM on the mean kernel in plain numpy."""
-    f = shape.grams.mean(axis=0) @ alpha
-    slack = np.maximum(0, 1 - shape.y * (f + b))[shape.y != 0]
-    return 0.5 * (gamma_a * alpha @ f + gamma_i * f @ (shape.laplacian @ f) + slack @ slack)
-
-
-EDGES = ("all labelled", "one label", "zero Laplacian", "zero kernels")
+EDGES = ("all labelled", "one label", "zero Laplacian", "zero kernels", "dense Laplacian")
 
 
 def at_edge(edge: str) -> tuple[np.ndarray, np.ndarray, Any]:
     """Return Gram matrices, labels and a Laplacian of 50 points, one of them extreme."""
-    shape = manifold("moons", n=50)
+    shape = manifold("moons", n=50, per_class=1 if edge == "one label" else 2)
     grams, y, laplacian = shape.grams, shape.y, shape.laplacian
-    if edge == "all labelled":
-        y = shape.truth
-    elif edge == "one label":
-        y = manifold("moons", n=50, per_class=1).y
-    elif edge == "zero Laplacian":
-        laplacian = np.zeros((50, 50))
-    else:
-        grams = np.zeros_like(grams)
+    match edge:
+        case "all labelled":
+            y = shape.truth
+        case "zero Laplacian":
+            laplacian = sparse.csr_array((50, 50))
+        case "zero kernels":
+            grams = np.zeros_like(grams)
+        case "dense Laplacian":
+            laplacian = laplacian.toarray()
     return grams, y, laplacian

@@ -15,7 +15,6 @@ from tests.methods.references import real_values
 LOSSES = ("squared-hinge", "squared", "epsilon-squared", "one-class")
 INNERS = ("truncated-newton", "pcg", "newton")
 every_loss = pytest.mark.parametrize("name", LOSSES)
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 
 
 def targets(name: str, instance: instances.Instance) -> np.ndarray:

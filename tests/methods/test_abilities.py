@@ -7,7 +7,6 @@ from functools import cache
 import cvxpy as cp
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
@@ -17,7 +16,7 @@ from mkldist.methods.registry import METHODS
 from mkldist.methods.single_kernel import stratified_folds
 from tests.benchmarks import problems
 from tests.methods import instances
-from tests.methods.instances import factors, solid_factors
+from tests.methods.instances import factors
 from tests.solvers.test_working_set import random_instance
 from tests.variants import quick
 
@@ -40,58 +39,10 @@ def weights(instance):
     return np.random.default_rng(3).uniform(0.1, 4.0, len(instance.y))
 
 
-def conic_optimum(grams, y, C, q_bound):
-    """Return max 1'a - t over ``0 <= a <= C``, ``y'a = 0``; `q_bound` bounds t by the q_m."""
-    a, t = cp.Variable(len(y)), cp.Variable()
-    q = [cp.sum_squares(root @ cp.multiply(y, a)) for root in solid_factors(grams)]
-    constraints = [a >= 0, a <= C, y @ a == 0, *q_bound(q, t)]
-    problem = cp.Problem(cp.Maximize(cp.sum(a) - 0.5 * t), constraints)
-    return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9)
-
-
 def test_the_methods_that_take_weights():
     listed = {*ON_SIMPLEX, "lp_mkl", *FIXED, *CHOSEN, "majority"}
     listed |= {"primalmkl", *ON_GRAPHS, *BLOCK_NORMS}
     assert set(ABLE) == listed, "name the method among those of its problem, above"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [(name, {}) for name in ON_SIMPLEX]
-    + [(name, {"acceleration": "none"}) for name in ("level", "silp")],
-)
-def test_bounds_enclose_the_conic_optimum(name, options, instance, weights):
-    solution = mkldist.solve(name, instance.grams, instance.y, weights=weights, **TIGHT, **options)
-    optimum = conic_optimum(
-        instance.grams, instance.y, 5.0 * weights, lambda q, t: [one <= t for one in q]
-    )
-    assert solution.converged
-    assert solution.objective == pytest.approx(optimum, rel=1e-6)
-    assert solution.dual_objective == pytest.approx(optimum, rel=1e-6)
-    assert (solution.dual_variables <= 5.0 * weights * (1 + 1e-12)).all()
-
-
-def test_the_norm_method_meets_the_conic_optimum(instance, weights):
-    solution = mkldist.solve("lp_mkl", instance.grams, instance.y, weights=weights, p=2.0, **TIGHT)
-    optimum = conic_optimum(
-        instance.grams,
-        instance.y,
-        5.0 * weights,
-        lambda q, t: [cp.norm(cp.hstack(q), 2) <= t],  # the dual norm of p = 2
-    )
-    assert solution.objective == pytest.approx(optimum, rel=1e-6)
-    assert solution.dual_objective <= optimum * (1 + 1e-7)
-
-
-@pytest.mark.parametrize("name", FIXED)
-def test_fixed_weights_give_the_machine_of_scikit_learn(name, instance, weights):
-    solution = mkldist.solve(name, instance.grams, instance.y, weights=weights, **TIGHT)
-    combined = np.einsum("m,mij->ij", solution.kernel_weights, instance.grams)
-    svc = SVC(C=5.0, kernel="precomputed", tol=1e-8).fit(combined, instance.y, weights)
-    np.testing.assert_allclose(
-        solution.decision_function(instance.grams), svc.decision_function(combined), atol=1e-4
-    )
 
 
 @pytest.mark.parametrize("name", CHOSEN)
@@ -136,16 +87,6 @@ def test_the_heavier_class_is_the_majority_and_of_equal_ones_that_of_more_points
         assert found.dual_variables @ y == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("name", [*ON_SIMPLEX, "lp_mkl", "uniform", "majority"])
-def test_a_whole_weight_is_a_point_repeated(name, instance):
-    counts = np.random.default_rng(5).integers(1, 4, len(instance.y))
-    rows = np.repeat(np.arange(len(counts)), counts)
-    repeated = instance.grams[:, rows][:, :, rows]
-    plain = mkldist.solve(name, repeated, instance.y[rows], **TIGHT)
-    weighted = mkldist.solve(name, instance.grams, instance.y, weights=counts, **TIGHT)
-    assert weighted.objective == pytest.approx(plain.objective, rel=1e-6)
-
-
 LOSSES = ("squared-hinge", "squared", "epsilon-squared", "one-class")
 STEPS = (
     {"acceleration": "none"},
@@ -157,7 +98,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("options", [*({"loss": loss} for loss in LOSSES), *STEPS], ids=str)
-def test_so_it_is_for_squared_losses_of_every_kind_and_step(options, instance):
+def test_a_whole_weight_is_a_point_repeated_to_squared_losses(options, instance):
     loss = options.get("loss", "squared-hinge")
     y = np.ones(len(instance.y)) if loss == "one-class" else instance.y
     y = y * np.random.default_rng(2).uniform(1, 2, len(y)) if loss[-7:] == "squared" else y
@@ -175,7 +116,7 @@ def test_so_it_is_for_squared_losses_of_every_kind_and_step(options, instance):
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
 @pytest.mark.parametrize("name", BLOCK_NORMS)
-def test_so_it_is_for_losses_with_block_norms(name, loss, instance):
+def test_a_whole_weight_is_a_point_repeated_to_losses_with_block_norms(name, loss, instance):
     y = instance.y * np.random.default_rng(2).uniform(1, 2, len(instance.y))
     y = np.sign(y) if loss in ("logistic", "hinge") else y
     counts = np.random.default_rng(5).integers(1, 4, len(y))
@@ -189,28 +130,6 @@ def test_so_it_is_for_losses_with_block_norms(name, loss, instance):
         assert found.converged
         assert found.objective == pytest.approx(plain.objective, rel=1e-6)
         assert found.dual_objective == pytest.approx(plain.objective, rel=1e-6)
-
-
-def test_weighted_logistic_regression_is_that_of_scikit_learn(weights, instance):
-    X = np.random.default_rng(1).normal(size=(len(weights), 4))
-    plain = LogisticRegression(C=1.0, tol=1e-12, max_iter=1000).fit(X, instance.y, weights)
-    options = {"loss": "logistic", "regularizer": "elastic-net", "mix": 1.0, "C": 1.0}
-    for name in BLOCK_NORMS:
-        found = mkldist.solve(
-            name, (X @ X.T)[None], instance.y, weights=weights, tol=1e-12, **options
-        )
-        np.testing.assert_allclose(found.coefficients @ X, plain.coef_[0], atol=1e-5)
-        assert found.bias == pytest.approx(plain.intercept_[0], abs=1e-5)
-
-
-def test_weighted_ridge_regression_is_that_of_scikit_learn(weights):
-    X = np.random.default_rng(1).normal(size=(len(weights), 4))
-    y = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + np.random.default_rng(2).normal(size=len(X))
-    ridge = Ridge(alpha=0.7, tol=1e-12).fit(X, y, sample_weight=weights)
-    options = {"loss": "squared", "C": 1 / 0.7, "tol": 1e-10}
-    found = mkldist.solve("primalmkl", (X @ X.T)[None], y, weights=weights, **options)
-    np.testing.assert_allclose(found.coefficients @ X, ridge.coef_, atol=1e-6)
-    assert found.bias == pytest.approx(ridge.intercept_, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -318,14 +237,12 @@ def three_classes() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def shared_optimum(C: float = C, unit: float = C, groups: tuple[int, ...] = ()) -> float:
+def shared_optimum(C: float = C, unit: float = C) -> float:
     """Optimum of max sum_c 1'a_c - t, t >= 1/2 sum_c ||F_m (a_c*y_c)||^2 for all m.
 
-    The conic solver sees a in multiples of `unit`.  With groups, the kernels are their means.
+    The conic solver sees a in multiples of `unit`.
     """
     grams, y = three_classes()
-    if groups:
-        grams = np.array([grams[np.array(groups) == g].mean(axis=0) for g in set(groups)])
     a, t = cp.Variable(y.shape), cp.Variable()
     constraints = [a >= 0, a <= C / unit, cp.sum(cp.multiply(y, a), axis=0) == 0, t >= 0]
     constraints += [
@@ -336,61 +253,6 @@ def shared_optimum(C: float = C, unit: float = C, groups: tuple[int, ...] = ()) 
     problem = cp.Problem(cp.Maximize(cp.sum(a) - t), constraints)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     return unit * float(problem.value)
-
-
-def primal_value(solution: mkldist.Solution, grams: np.ndarray, y: np.ndarray) -> float:
-    """Return 1/2 ||f_c||^2 + C sum of hinge, added up over the classes."""
-    f = solution.decision_function(grams)
-    norms = np.sum(solution.coefficients * (f - solution.bias))
-    return float(0.5 * norms + C * np.maximum(0.0, 1.0 - y * f).sum())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SIMPLEX)
-def test_the_sum_of_objectives_is_minimised(name):
-    grams, y = three_classes()
-    solution = mkldist.solve(name, grams, y, C=C, tol=TOL, trace=True)
-    assert solution.converged
-    assert solution.objective == pytest.approx(shared_optimum(), rel=1e-6)
-    assert solution.dual_objective == pytest.approx(shared_optimum(), rel=1e-6)
-    assert solution.kernel_weights.shape == (len(grams),)
-    assert solution.kernel_weights.sum() == pytest.approx(1.0)
-    assert solution.coefficients.shape == solution.dual_variables.shape == y.shape
-    assert solution.bias.shape == (3,)
-    assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
-    slack = 1e-6 * shared_optimum()
-    assert (solution.trace["objective"] >= shared_optimum() - slack).all()
-    assert (solution.trace["dual_objective"] <= shared_optimum() + slack).all()
-
-
-def test_groups_of_kernels_are_shared():
-    grams, y = three_classes()
-    groups = tuple(np.repeat(np.arange(7), 2).tolist())
-    solution = mkldist.solve("group_mkl", grams, y, C=C, tol=TOL, groups=groups)
-    assert solution.converged
-    assert solution.objective == pytest.approx(shared_optimum(groups=groups), rel=1e-6)
-    assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
-
-
-@pytest.mark.slow
-def test_weights_in_a_ball_are_shared():
-    grams, y = three_classes()
-    a, t = cp.Variable(y.shape), cp.Variable(len(grams))
-    forms = [cp.sum_squares(root @ cp.multiply(y, a)) for root in factors(grams) if len(root)]
-    constraints = [a >= 0, a <= 1, cp.sum(cp.multiply(y, a), axis=0) == 0]
-    constraints += [C * form <= t[m] for m, form in enumerate(forms)]
-    problem = cp.Problem(cp.Maximize(cp.sum(a) - 0.5 * cp.norm(t)), constraints)
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    solution = mkldist.solve("lp_mkl", grams, y, C=C, p=2.0, tol=TOL)
-    assert solution.converged
-    assert solution.objective == pytest.approx(C * problem.value, rel=1e-6)
-    assert solution.objective == pytest.approx(primal_value(solution, grams, y), rel=1e-9)
-
-
-def test_weights_of_their_own_do_not_cost_more():
-    grams, y = three_classes()
-    own = [mkldist.solve("level", grams, column, C=C, tol=TOL).objective for column in y.T]
-    assert sum(own) < shared_optimum() * (1 - 1e-4)
 
 
 def test_uniform_weights_are_as_many_machines():
@@ -450,13 +312,6 @@ def test_every_column_has_both_classes():
         mkldist.solve("level", grams, wrong)
     with pytest.raises(GramError, match=r"found shape \(3, 54\)"):
         mkldist.solve("level", grams, y.T)
-
-
-def test_declared_methods_take_columns():
-    grams, y = three_classes()
-    for name, method in METHODS.items():
-        if method.joint_classes and not method.needs_laplacian:
-            assert mkldist.solve(name, grams, y).decision_function(grams).shape == y.shape
 
 
 VALUES = {

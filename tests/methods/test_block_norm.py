@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.special
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
 from mkldist.errors import SpecError
 from mkldist.methods import block_norm_dual as newton_model
 from mkldist.methods import regularizers
-from mkldist.methods.block_norm import BlockNormBounds, BlockNormParams, dual_value
+from mkldist.methods.block_norm import BlockNormParams, dual_value
 from mkldist.methods.block_norm_dual import (
     DenseModel,
     DualNewton,
@@ -49,12 +48,10 @@ from mkldist.methods.regularizers import (
     written,
 )
 from mkldist.optim import factored_matrix
-from mkldist.solvers.base import Counters, Problem
+from mkldist.solvers.base import Counters
 from mkldist.solvers.solver_params import plain_settings
 from tests.methods import instances, plain_bank
 from tests.methods.references import real_values
-from tests.methods.references.block_norm import EPSILON, MIX, Q
-from tests.methods.references.recorded import optimum_of
 from tests.methods.test_factors import factors_of, products_of
 
 GAMMA = 10.0
@@ -171,48 +168,6 @@ def test_a_quadratic_objective_takes_one_step_to_the_solution_of_a_linear_system
     assert counters.newton_steps <= 2
 
 
-def test_a_general_objective_is_minimised_under_the_constraint():
-    instance = instances.not_normalised()
-    phi, found = minimised(Logistic(instance.y), block1(2.0), instance.grams, 0.1, Counters())
-    reference = minimize(
-        lambda rho: phi.at(rho, instance.grams @ rho).value,
-        np.zeros(len(instance.y)),
-        jac=lambda rho: phi.at(rho, instance.grams @ rho).gradient,
-        constraints={"type": "eq", "fun": lambda rho: rho.sum(), "jac": np.ones_like},
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    end = phi.at(found.rho, instance.grams @ found.rho)
-    assert found.rho.sum() == pytest.approx(0.0, abs=1e-12)
-    assert end.value == pytest.approx(reference.fun, rel=1e-9)
-    assert np.ptp(end.gradient) <= 1e-6  # a multiple of 1
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
-@pytest.mark.parametrize("regularizer", ["block1", "elastic-net", "block-q"])
-def test_any_point_bounds_the_optimum_from_both_sides(loss, regularizer):
-    instance, lam = instances.balanced(), 0.05
-    optimum = optimum_of(f"spicymkl-{loss}-{regularizer}", instances.balanced)
-    params = BlockNormParams(
-        C=1 / lam, loss=loss, regularizer=regularizer, epsilon=EPSILON, mix=MIX, q=Q
-    )
-    y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
-    given, psi = params.make_loss(y), params.make_regularizer()
-    rng = np.random.default_rng(0)
-    for size in (0.01, 0.3, 3.0):
-        traces = np.einsum("mii->m", instance.grams)
-        bounds = BlockNormBounds(Problem(y, len(traces)), params, given, psi, traces)
-        rho = given.feasible(size * rng.normal(size=len(y)))
-        iterate = plain_bank.run(
-            enlarged(Iterate.without_kernels(rho), np.arange(len(instance.grams))), instance.grams
-        )
-        bounds.take_primal(replace(iterate, norms=rng.uniform(0.0, 1.0, len(instance.grams))))
-        forms = np.einsum("i,mij,j->m", rho, instance.grams, rho)
-        bounds.take_dual(rho, np.sqrt(np.maximum(forms, 0.0)))
-        assert bounds.lower <= optimum * (1 + 1e-7)
-        assert bounds.upper >= optimum * (1 - 1e-7)
-
-
 def test_points_beyond_the_largest_slope_are_scaled_down_to_it():
     y = np.array([1.0, -1.0])
     found = dual_value(Logistic(y), block1(0.5), np.array([0.4, -0.4]), np.array([0.2, 2.0]))
@@ -232,28 +187,6 @@ def inner_point(loss: Loss, seed: int = 0) -> np.ndarray:
     if loss.y is CLASSES:
         return loss.y * rng.uniform(0.1, 0.9, len(loss.y))
     return rng.uniform(-0.9, 0.9, len(loss.y))
-
-
-@every_loss
-def test_conjugate_is_the_supremum_that_defines_it(loss):
-    # h(rho) = l*(-rho) = sup_f { -rho'f - l(f) }, separable: one coordinate at a time.
-    rho = inner_point(loss)
-    f = np.linspace(-60, 60, 240_001)
-    total = 0.0
-    for i, y in enumerate(loss.y):
-        one = type(loss)(np.array([y]), *([loss.epsilon] if hasattr(loss, "epsilon") else []))
-        match one:
-            case Logistic():
-                values = np.logaddexp(0, -y * f)
-            case Hinge():
-                values = np.maximum(0, 1 - y * f)
-            case Squared():
-                values = 0.5 * (y - f) ** 2
-            case _:
-                values = np.maximum(0, np.abs(y - f) - loss.epsilon)
-        assert one.value(f[:1] - one.offset) == pytest.approx(values[0])
-        total += (-rho[i] * f - values).max()
-    assert loss.conjugate(rho) == pytest.approx(total, abs=1e-5)
 
 
 @every_loss

@@ -458,12 +458,17 @@ def test_values_of_classes_that_share_weights_add_up(name, tol):
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-8])
-@pytest.mark.parametrize("name", WEIGHING)
-def test_weights_of_points_are_in_both(name, tol):
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [(name, {}) for name in WEIGHING]
+    + [(name, {"acceleration": "none"}) for name in ("level", "silp")],
+    ids=str,
+)
+def test_weights_of_points_are_in_both(name, more, tol):
     case, instance = FIRST[name], drawn(6)
     y, params = instance.y, case.params(instance)
     weights = np.random.default_rng(0).uniform(0.2, 2.0, len(y))
-    solution = solved(case, instance, y, params, tol=tol, weights=weights)
+    solution = solved(case, instance, y, params, tol=tol, weights=weights, **more)
     C = params.get("C", solution.extra.get("chosen_C")) * weights
     value = machines_value(instance.grams, y, C, solution)
     dual = DUALS[name](instance, y, params | {"C": C}, solution)

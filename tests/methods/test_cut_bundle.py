@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog
-from sklearn.svm import SVC
 
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.methods.cut_bundle import DualCuts, highest_bounds
+from mkldist.methods.cut_bundle import DualCuts
 from mkldist.methods.level import PATIENCE
 from mkldist.methods.registry import METHODS
 from mkldist.optim import cutting_planes
 from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import Clock, StopReason
-from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank
 from tests.methods.test_drawn_problems import mixture
 
@@ -122,17 +120,6 @@ def test_the_papers_rule_leaves_the_bounds_sorted_and_states_the_iterates_own_va
         assert solution.gap <= 0.03
         another += solution.objective > upper[-1]
     assert another  # or the instances would not tell the two values apart
-
-
-@EVERY_ACCELERATION
-def test_each_iteration_combines_and_trains_once(acceleration):
-    instance = instances.more_kernels_than_points()
-    settings = {"C": instance.C, "tol": 0.01, "acceleration": acceleration}
-    seen = []
-    counters = solve(instance.grams, instance.y, lambda r, _: seen.append(r), **settings).counters
-    assert counters.svm_solves == counters.combines == counters.outer_iterations
-    if acceleration == "none":
-        assert len(seen) == 2 * counters.outer_iterations
 
 
 @pytest.mark.slow
@@ -265,29 +252,6 @@ def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
     assert found is not None
     assert value(heights, q, found) <= level * (1.0 + 1e-6)
     assert_allclose(found, p.value, atol=1e-5)
-
-
-@pytest.mark.parametrize("C", [0.1, 1.0, 1000.0])
-def test_cuts_of_a_machine_lie_below_the_value_of_other_machines(C: float) -> None:
-    rng = np.random.default_rng(int(C))
-    points = rng.standard_normal((6, 30, 2))
-    grams = points @ points.transpose(0, 2, 1) + 0.1 * np.eye(30)
-    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
-
-    def machine(p: np.ndarray) -> tuple[float, np.ndarray]:
-        K = np.tensordot(p, grams, axes=1)
-        svc = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K, y)
-        beta = np.zeros(30)
-        beta[svc.support_] = svc.dual_coef_[0]
-        return float(np.abs(beta).sum() - 0.5 * beta @ K @ beta), beta
-
-    ours = solve_svm(np.tensordot(np.full(6, 1 / 6), grams, axes=1), y, C, tol=1e-8)
-    q = np.einsum("i,mij,j->m", ours.signed, grams, ours.signed)
-    height = float(ours.alpha.sum())
-    for p in rng.dirichlet(np.full(6, 0.3), 20):
-        assert value(np.array([height]), q[None], p) <= machine(p)[0] * (1.0 + 1e-6)
-    [bound] = highest_bounds(np.array([height]), q.max(keepdims=True))
-    assert bound <= min(machine(p)[0] for p in np.eye(6)) * (1.0 + 1e-6)
 
 
 def solve_silp(grams, y, watch=None, **params):
@@ -433,17 +397,6 @@ def test_much_tighter_bounds_end_the_working_set_and_not_the_papers_algorithm(na
         assert by_point.gap <= tol / 10
         assert (own_gap(by_point, instance.grams) <= tol) == (acceleration == "none")
         assert by_point.counters.outer_iterations > by_bounds.counters.outer_iterations
-
-
-every_method = pytest.mark.parametrize("name", ["level", "simplemkl", "silp", "hessianmkl"])
-
-
-@every_method
-def test_scaling_kernels_up_and_C_down_scales_the_objective(name):
-    instance = instances.balanced()
-    plain = plain_bank.solve(name, instance.grams, instance.y, C=100.0, tol=1e-9)
-    scaled = plain_bank.solve(name, 100.0 * instance.grams, instance.y, C=1.0, tol=1e-9)
-    assert 100.0 * scaled.objective == pytest.approx(plain.objective, rel=1e-7)
 
 
 class HurriedClock(Clock):

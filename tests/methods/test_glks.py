@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import optimize, sparse
+from scipy import optimize
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.neighbors import kneighbors_graph
 
 import mkldist
-from mkldist.core.arrays import Target
 from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
-from tests.methods.manifolds import Manifold, grams_between, manifold
+from tests.methods.manifolds import Manifold, manifold
 
 NORMS = {"gamma_a": 1e-2, "gamma_i": 0.05}
 
@@ -23,102 +21,6 @@ NORMS = {"gamma_a": 1e-2, "gamma_i": 0.05}
 def solve(shape, method="glks", grams=None, **params):
     kernels = shape.grams if grams is None else grams
     return mkldist.solve(method, kernels, shape.y, laplacian=shape.laplacian, **params)
-
-
-def graph_kernels(features, neighbours):
-    """Return the pseudo-inverses of the Laplacians of nearest neighbours, of unit trace."""
-    kernels = []
-    for x, k in zip(features, neighbours, strict=True):
-        W = kneighbors_graph(x, k).toarray()
-        W = np.maximum(W, W.T)
-        K = np.linalg.pinv(np.diag(W.sum(axis=1)) - W, hermitian=True)
-        kernels.append(0.5 * (K + K.T) / np.trace(K))
-    return np.array(kernels)
-
-
-def least_squares(K, y, gamma_a):
-    """Return the least value over f = K a and b, on the labelled points, and the residuals."""
-    labelled = np.flatnonzero(y)
-    size = len(labelled)
-    system = np.ones((size + 1, size + 1))
-    system[:size, :size] = K[np.ix_(labelled, labelled)] / gamma_a + np.eye(size)
-    system[-1, -1] = 0.0
-    c = np.linalg.solve(system, np.append(y[labelled], 0.0))[:size]
-    return 0.5 * c @ y[labelled], labelled, c
-
-
-@pytest.mark.parametrize("gammas", [(1e-2, 0.05), (1.0, 0.0), (1e-4, 1.0)])
-def test_one_kernel_is_laprls(gammas):
-    shape = manifold("moons", per_class=6)
-    norms = dict(zip(("gamma_a", "gamma_i"), gammas, strict=True))
-    expected = solve(shape, "laprls", shape.grams[1:2], tol=1e-10, **norms)
-    solution = solve(shape, grams=shape.grams[1:2], tol=1e-8, **norms)
-    assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
-    decisions = [s.decision_function(shape.grams[1:2]) for s in (solution, expected)]
-    np.testing.assert_allclose(*decisions, atol=1e-4)
-
-
-def test_kernels_of_graphs_are_combined_as_in_the_paper():
-    shape = manifold("moons", n=100, per_class=5)
-    noise = np.random.default_rng(0).normal(size=(2, 100, 2))
-    kernels = graph_kernels([shape.x, *noise, shape.x], (6, 6, 6, 12))
-    solution = solve(shape, grams=kernels, gamma_a=1e-4, gamma_i=0.0, tol=1e-8)
-    d = solution.kernel_weights
-    value, labelled, c = least_squares(np.einsum("m,mij->ij", d, kernels), shape.y, 1e-4)
-    assert solution.objective == pytest.approx(value, rel=1e-6)
-    # Optimal over the simplex: no kernel has a larger quadratic form than those in use.
-    q = np.einsum("i,mij,j->m", c, kernels[:, labelled][:, :, labelled], c)
-    assert d @ q == pytest.approx(q.max(), rel=1e-4)
-    for other in ([1, 0, 0, 0], [0, 0, 0, 1], [0.25, 0.25, 0.25, 0.25]):
-        K = np.einsum("m,mij->ij", np.array(other), kernels)
-        assert least_squares(K, shape.y, 1e-4)[0] >= value * (1 - 1e-6)
-    # The graphs of noise carry less than those of the points.
-    assert d[[0, 3]].sum() > 0.6
-    error = (np.sign(solution.decision_function(kernels)) != shape.truth).mean()
-    assert error < 0.1
-
-
-@pytest.mark.parametrize("name", ["moons", "circles"])
-def test_two_labels_a_class_are_enough_on_a_manifold(name):
-    shape = manifold(name, n=200, seed=1)
-    solution = solve(shape, gamma_a=1e-4, gamma_i=1e-2)
-    error = (np.sign(solution.decision_function(shape.grams)) != shape.truth).mean()
-    assert error < 0.02
-    new = manifold(name, n=100, seed=9)
-    decision = solution.decision_function(grams_between(new.x, shape.x))
-    assert (np.sign(decision) != new.truth).mean() < 0.03
-
-
-def test_it_is_not_above_any_kernel_alone():
-    shape = manifold("circles", n=80, per_class=6)
-    solution = solve(shape, tol=1e-8, **NORMS)
-    alone = [solve(shape, "laprls", K[None], **NORMS).objective for K in shape.grams]
-    assert solution.objective <= min(alone) * (1 + 1e-8)
-
-
-def test_residuals_are_the_dual_variables():
-    shape = manifold("moons", per_class=6)
-    solution = solve(shape, tol=1e-10, **NORMS)
-    residuals = np.where(shape.y != 0, shape.y - solution.decision_function(shape.grams), 0.0)
-    np.testing.assert_allclose(solution.dual_variables, residuals, atol=1e-4)
-    assert solution.dual_variables.sum() == pytest.approx(0.0, abs=1e-9)
-
-
-def test_zero_laplacian_and_no_intrinsic_norm_are_the_same():
-    shape = manifold("moons", n=50)
-    zero = sparse.csr_array((50, 50))
-    given = mkldist.solve("glks", shape.grams, shape.y, laplacian=zero, tol=1e-8, **NORMS)
-    plain = solve(shape, tol=1e-8, gamma_a=NORMS["gamma_a"], gamma_i=0.0)
-    assert given.stop_reason is StopReason.CONVERGED
-    assert given.objective == pytest.approx(plain.objective, rel=1e-7)
-
-
-@pytest.mark.parametrize("method", ["glks", "mklsvm", "lsvm"])
-def test_labels_may_be_missing_and_a_laplacian_may_not(method):
-    assert METHODS[method].params().target is Target.PARTIAL
-    shape = manifold("moons", n=20)
-    with pytest.raises(SpecError, match="laplacian"):
-        mkldist.solve(method, shape.grams, shape.y)
 
 
 def test_at_the_time_limit_dual_variables_are_residuals_too():
@@ -190,13 +92,6 @@ def test_unit_norms_and_no_bias_are_the_minimum_over_mixtures(gammas, unit_norm,
         np.testing.assert_allclose(solution.dual_variables, residuals, atol=1e-6)
 
 
-def test_one_kernel_without_bias_is_least_squares_without_bias():
-    shape = manifold("moons", per_class=6)
-    expected = solve(shape, "laprls", shape.grams[:1], bias=False, tol=1e-10, **NORMS)
-    solution = solve(shape, grams=shape.grams[:1], bias=False, tol=1e-8, **NORMS)
-    assert solution.objective == pytest.approx(expected.objective, rel=1e-7)
-
-
 def test_acceleration_has_no_effect_without_a_bias():
     shape = manifold("moons", n=20)
     with pytest.raises(SpecError, match="acceleration with bias = false"):
@@ -241,18 +136,6 @@ def test_rls_without_bias_is_kernel_ridge_regression(gamma_a):
     np.testing.assert_allclose(solution.decision_function(shape.grams), expected, atol=1e-7)
 
 
-def test_rls_with_bias_makes_residuals_sum_to_zero():
-    shape = manifold("moons", per_class=6)
-    y = shape.y.copy()
-    y[np.flatnonzero(y > 0)[:3]] = 0.0  # unbalanced
-    solution = mkldist.solve("rls", shape.grams, y, gamma_a=0.1)
-    residual = (y - solution.decision_function(shape.grams))[y != 0]
-    assert residual.sum() == pytest.approx(0.0, abs=1e-10)
-    assert (
-        solution.objective < mkldist.solve("rls", shape.grams, y, gamma_a=0.1, bias=False).objective
-    )
-
-
 def solve_laprls(shape: Manifold, **params) -> Solution:
     return mkldist.solve("laprls", shape.grams, shape.y, laplacian=shape.laplacian, **params)
 
@@ -264,13 +147,6 @@ def test_laprls_without_bias_is_the_closed_form_of_the_paper():
     alpha = np.linalg.solve(J @ K + 0.1 * np.eye(n) + 0.02 * L @ K, shape.y)
     solution = solve_laprls(shape, gamma_a=0.1, gamma_i=0.02, bias=False)
     np.testing.assert_allclose(solution.decision_function(shape.grams), K @ alpha, atol=1e-9)
-
-
-def test_laprls_without_a_graph_is_rls():
-    shape = manifold("moons", per_class=4)
-    plain = mkldist.solve("rls", shape.grams, shape.y, gamma_a=0.2)
-    solution = solve_laprls(shape, gamma_a=0.2, gamma_i=0.0)
-    assert solution.objective == pytest.approx(plain.objective, rel=1e-12)
 
 
 @pytest.mark.parametrize("gammas", [(1e-8, 1e-2), (1e-6, 1.0), (1e-4, 100.0)])

@@ -12,34 +12,18 @@ from mkldist.methods.gmkl import MeanDuals
 from mkldist.methods.weight_newton import ORTHANT, SIMPLEX, DampedNewton, hessian_root
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.svm import solve_svm
-from tests.methods import instances, plain_bank
+from tests.methods import instances
+from tests.methods.plain_bank import solve
 from tests.methods.references.simplex_svm import simplex_optimum
 from tests.variants import quick
 
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 
-
-def solve(name, grams, y, watch=None, **params):
-    return plain_bank.solve(name, grams, y, watch, **params)
-
-
-@every_instance
+@instances.every_instance
 def test_a_few_newton_steps_suffice(make):
     instance = make()
     solution = solve("hessianmkl", instance.grams, instance.y, C=instance.C, tol=1e-8)
     assert solution.converged
     assert solution.counters.outer_iterations <= 12
-
-
-@pytest.mark.slow
-def test_newton_needs_fewer_machines_than_gradients_and_cuts():
-    instance = instances.more_kernels_than_points()
-    machines = {
-        name: solve(name, instance.grams, instance.y, C=instance.C, tol=1e-8).counters.svm_solves
-        for name in ("hessianmkl", "simplemkl", "silp", "level")
-    }
-    assert 3 * machines["hessianmkl"] < min(machines["simplemkl"], machines["level"])
-    assert machines["level"] < machines["silp"]
 
 
 def test_as_printed_every_step_takes_all_kernels_and_is_newtons():
@@ -96,44 +80,6 @@ def test_points_of_both_classes_leave_no_margin():
     solution = solve("hessianmkl", grams, y, C=10.0, tol=1e-8)
     assert solution.converged
     assert solution.objective == pytest.approx(400.0)  # f = 0: every hinge is 1
-
-
-SIGMAS = (0.1, 1.0, 20.0)
-
-
-@pytest.mark.parametrize("sigma", SIGMAS)
-@pytest.mark.parametrize("make", [instances.balanced, instances.more_kernels_than_points])
-def test_weights_of_total_s_are_s_times_those_of_the_simplex_at_s_times_C(make, sigma):
-    instance = make()
-    gmkl = solve("gmkl", instance.grams, instance.y, C=instance.C, sigma=sigma, tol=1e-10)
-    s = float(gmkl.kernel_weights.sum())
-    simplex = solve("hessianmkl", instance.grams, instance.y, C=s * instance.C, tol=1e-10)
-    assert gmkl.objective == pytest.approx(simplex.objective / s + sigma * s, rel=1e-8)
-    np.testing.assert_allclose(gmkl.kernel_weights / s, simplex.kernel_weights, atol=1e-4)
-    # s minimises J(s p) + sigma s: J(s p) alone falls by sigma times s.
-    penalty = (
-        simplex.coefficients
-        @ np.einsum("m,mij->ij", simplex.kernel_weights, instance.grams)
-        @ simplex.coefficients
-    )
-    assert 0.5 * penalty / s == pytest.approx(sigma * s, rel=1e-4)
-
-
-@pytest.mark.parametrize("sigma", SIGMAS)
-def test_weights_are_the_norms_of_the_components(sigma):
-    instance = instances.balanced()
-    solution = solve("gmkl", instance.grams, instance.y, C=instance.C, sigma=sigma, tol=1e-11)
-    a, d = solution.coefficients, solution.kernel_weights
-    norms = d * np.sqrt(np.einsum("i,mij,j->m", a, instance.grams, a))
-    np.testing.assert_allclose(d, norms / np.sqrt(2 * sigma), atol=1e-5 * d.max())
-
-
-def test_scaling_kernels_and_price_together_scales_the_weights():
-    instance = instances.balanced()
-    plain = solve("gmkl", instance.grams, instance.y, C=50.0, sigma=2.0, tol=1e-10)
-    scaled = solve("gmkl", 10.0 * instance.grams, instance.y, C=50.0, sigma=20.0, tol=1e-10)
-    assert scaled.objective == pytest.approx(plain.objective, rel=1e-9)
-    np.testing.assert_allclose(10.0 * scaled.kernel_weights, plain.kernel_weights, rtol=1e-4)
 
 
 def test_a_price_too_high_leaves_no_kernel_and_the_majority_class():

@@ -19,7 +19,7 @@ from mkldist.solvers.base import ArrayCache, Counters
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.squared_losses import squared_hinge
 from tests.methods import instances, plain_bank
-from tests.methods.manifolds import EDGES, at_edge, grams_between, manifold, penalised_losses
+from tests.methods.manifolds import manifold, penalised_losses
 from tests.methods.references.manifold import heat_laplacian, some_labels
 
 FORMS = pytest.mark.parametrize("form", ["shared", "deformed"])
@@ -192,115 +192,10 @@ def test_no_request_asks_for_more_than_four_matrices(form):
 # What it equals where
 
 
-@FORMS
-@pytest.mark.parametrize("make", [instances.balanced, instances.zero_kernel])
-def test_without_a_graph_lapmkl_is_primalmkl_on_the_labelled_points(make, form):
-    instance = make()
-    y = some_labels(instance)
-    labelled = np.flatnonzero(y)
-    grams = instance.grams[:, labelled][:, :, labelled]
-    expected = mkldist.solve("primalmkl", grams, y[labelled], C=5.0, tol=1e-9)
-    solution = solve_instance(instance, form=form, gamma_a=0.2, gamma_i=0.0, tol=1e-9)
-    assert solution.stop_reason is StopReason.CONVERGED
-    assert solution.objective == pytest.approx(expected.objective, rel=1e-8)
-    assert solution.dual_objective == pytest.approx(expected.objective, rel=1e-7)
-
-
-@FORMS
-@pytest.mark.parametrize("kernel", [0, 3])
-def test_one_kernel_is_lapsvm(form, kernel):
-    shape = manifold("moons", per_class=5)
-    one = {"gamma_a": 1e-2, "gamma_i": 1e-2, "tol": 1e-10}
-    grams = shape.grams[[kernel]]
-    expected = mkldist.solve("lapsvm", grams, shape.y, laplacian=shape.laplacian, **one)
-    solution = mkldist.solve("lapmkl", grams, shape.y, laplacian=shape.laplacian, form=form, **one)
-    assert solution.objective == pytest.approx(expected.objective, rel=1e-8)
-    decisions = [s.decision_function(grams) for s in (solution, expected)]
-    np.testing.assert_allclose(*decisions, atol=1e-4)
-
-
-@FORMS
-def test_dense_and_sparse_laplacians_are_one(form):
-    shape = manifold("moons", n=60, per_class=4)
-    L = shape.laplacian
-    sparse = mkldist.solve("lapmkl", shape.grams, shape.y, laplacian=L, form=form, **GAMMAS)
-    dense = mkldist.solve(
-        "lapmkl", shape.grams, shape.y, laplacian=L.toarray(), form=form, **GAMMAS
-    )
-    assert sparse.objective == pytest.approx(dense.objective, rel=1e-9)
-
-
-@FORMS
-def test_order_of_points_and_kernels_does_not_matter(form):
-    instance = instances.not_normalised()
-    rng = np.random.default_rng(0)
-    rows, kernels = rng.permutation(30), rng.permutation(4)
-    y, L = some_labels(instance), heat_laplacian(instance.grams)
-    plain = mkldist.solve("lapmkl", instance.grams, y, laplacian=L, form=form, tol=1e-9, **MIXED)
-    moved = mkldist.solve(
-        "lapmkl",
-        instance.grams[kernels][:, rows][:, :, rows],
-        y[rows],
-        laplacian=L[rows][:, rows],
-        form=form,
-        tol=1e-9,
-        **MIXED,
-    )
-    assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
-    np.testing.assert_allclose(moved.kernel_weights, plain.kernel_weights[kernels], atol=1e-3)
-
-
-@FORMS
-def test_the_objective_depends_on_products_of_scales_only(form):
-    instance = instances.not_normalised()
-    y, L = some_labels(instance), heat_laplacian(instance.grams)
-    base = mkldist.solve("lapmkl", instance.grams, y, laplacian=L, form=form, tol=1e-9, **MIXED)
-    scaled = mkldist.solve(
-        "lapmkl",
-        3 * instance.grams,
-        y,
-        laplacian=8 * L,
-        form=form,
-        tol=1e-9,
-        gamma_a=3 * MIXED["gamma_a"],
-        gamma_i=MIXED["gamma_i"] / 8,
-    )
-    assert scaled.objective == pytest.approx(base.objective, rel=1e-8)
-
-
 # What it is for
 
 
-@FORMS
-@pytest.mark.parametrize("name", ["moons", "circles"])
-def test_two_labels_a_class_are_enough_on_a_manifold(form, name):
-    shape = manifold(name, n=160, seed=1)
-    solution = solve(shape, form=form, gamma_a=1e-4, gamma_i=1e-2)
-    error = (np.sign(solution.decision_function(shape.grams)) != shape.truth).mean()
-    supervised = solve(shape, form=form, gamma_a=1e-4, gamma_i=0.0)
-    plain = (np.sign(supervised.decision_function(shape.grams)) != shape.truth).mean()
-    assert error < 0.02 < plain
-    new = manifold(name, n=100, seed=9)
-    decision = solution.decision_function(grams_between(new.x, shape.x))
-    assert (np.sign(decision) != new.truth).mean() < 0.03
-
-
 # Edges
-
-
-@FORMS
-@pytest.mark.parametrize("edge", EDGES)
-def test_edges(form, edge):
-    grams, y, L = at_edge(edge)
-    solution = mkldist.solve("lapmkl", grams, y, laplacian=L, form=form, tol=1e-7, **GAMMAS)
-    assert solution.stop_reason is StopReason.CONVERGED
-    assert np.isfinite(solution.coefficients).all()
-    assert solution.kernel_weights.sum() == pytest.approx(1.0)
-    if edge == "zero Laplacian":
-        plain = mkldist.solve(
-            "lapmkl", grams, y, laplacian=L, form=form, gamma_a=1e-3, gamma_i=0.0, tol=1e-7
-        )
-        assert solution.objective == pytest.approx(plain.objective, rel=1e-6)
 
 
 @pytest.mark.parametrize(

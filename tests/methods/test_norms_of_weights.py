@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -11,21 +10,18 @@ import mkldist
 from mkldist.bank.requests import Combine, Quadratic
 from mkldist.errors import GramError, SpecError
 from mkldist.methods.l0_mkl import L0MklParams, solve_on
-from mkldist.methods.lp_mkl import Anderson, normalised, updated
+from mkldist.methods.lp_mkl import normalised, updated
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Counters, Problem
 from mkldist.solvers.progress import Clock, StopReason
 from mkldist.solvers.svm import solve_svm
 from tests.methods import instances, plain_bank
-from tests.methods.instances import Instance, factors
+from tests.methods.instances import Instance
+from tests.methods.plain_bank import solve
 from tests.methods.references.recorded import optimum_of
 from tests.methods.references.simplex_svm import CASES, group_norm_value, groups_of, simplex_optimum
 from tests.methods.test_abilities import shared_optimum, three_classes
 from tests.variants import quick
-
-
-def solve(name, grams, y, watch=None, **params):
-    return plain_bank.solve(name, grams, y, watch, **params)
 
 
 @pytest.mark.parametrize("p", [1.1, 2.0, 5.0])
@@ -77,42 +73,6 @@ def test_plain_updates_descend_at_every_iteration():
     assert (np.diff(values) <= 1e-9 * values[0]).all()
 
 
-def test_large_p_is_the_machine_on_the_sum_of_kernels():
-    instance = instances.balanced()
-    solution = solve("lp_mkl", instance.grams, instance.y, C=10.0, p=1e6, tol=1e-8)
-    svm = solve_svm(instance.grams.sum(axis=0), instance.y, 10.0, tol=1e-10)
-    assert solution.objective == pytest.approx(svm.objective, rel=1e-5)
-
-
-def test_p_near_one_is_the_simplex():
-    make = instances.balanced
-    instance = make()
-    solution = solve("lp_mkl", instance.grams, instance.y, C=instance.C, p=1.0001, tol=1e-6)
-    assert solution.converged
-    assert solution.objective == pytest.approx(optimum_of("level", make), rel=1e-3)
-
-
-@pytest.mark.parametrize(("p", "lam"), [(1.1, 1.0), (2.0, 0.3), (4.0, 5.0)])
-def test_penalised_weights_are_bounded_weights_at_another_C(p, lam):
-    instance = instances.unbalanced()
-    C = 7.0
-    penalised = solve("smo_mkl", instance.grams, instance.y, C=C, p=p, lam=lam, tol=1e-10)
-    d = penalised.kernel_weights
-    theta = np.linalg.norm(d, ord=p)
-    bounded = solve("lp_mkl", instance.grams, instance.y, C=theta * C, p=p, tol=1e-10)
-    # The machine's value at C and K_d is that at theta C and K_d / theta, divided by theta.
-    machine = penalised.objective - 0.5 * lam * theta**2
-    assert bounded.objective == pytest.approx(theta * machine, rel=1e-8)
-    np.testing.assert_allclose(bounded.kernel_weights, d / theta, atol=1e-3)
-
-
-def test_scaling_kernels_up_and_C_down_scales_the_objective():
-    instance = instances.balanced()
-    plain = solve("lp_mkl", instance.grams, instance.y, C=100.0, tol=1e-9)
-    scaled = solve("lp_mkl", 100.0 * instance.grams, instance.y, C=1.0, tol=1e-9)
-    assert 100.0 * scaled.objective == pytest.approx(plain.objective, rel=1e-7)
-
-
 def test_an_iteration_reads_the_bank_for_its_machine_and_for_its_forms():
     instance = instances.balanced()
     seen = []
@@ -122,17 +82,6 @@ def test_an_iteration_reads_the_bank_for_its_machine_and_for_its_forms():
     counters = solution.counters
     assert counters.combines == counters.svm_solves == counters.outer_iterations == len(seen) / 2
     assert counters.passes == len(seen)  # no weight is zero
-
-
-def test_anderson_solves_a_linear_fixed_point_in_as_many_steps_as_dimensions():
-    rng = np.random.default_rng(2)
-    A, b = 0.3 * rng.normal(size=(4, 4)), rng.normal(size=4)
-    anderson, x = Anderson(), np.zeros(4)
-    for _ in range(6):
-        x = anderson.mix(x, A @ x + b, np.ones(4))
-    np.testing.assert_allclose(x, np.linalg.solve(np.eye(4) - A, b), rtol=1e-7)
-    anderson.forget()
-    assert len(anderson) == 0
 
 
 TOL = 1e-8
@@ -151,34 +100,9 @@ def bank(points):
     return mkldist.KernelBank(points[0], [gaussians], groups=VIEWS, normalisation="trace")
 
 
-def primal_optimum(grams, y, C, groups, p):
-    """Minimise over vectors w_m of all kernels the norms as the method's docstring states them."""
-    w = [cp.Variable(root.shape[0]) for root in factors(grams)]
-    b, s = cp.Variable(), [np.sqrt((groups == g).sum()) for g in set(groups)]
-    f = sum(root.T @ part for root, part in zip(factors(grams), w, strict=True)) + b
-    lengths = cp.hstack(
-        [
-            s_g * cp.norm(cp.hstack([w[m] for m in np.flatnonzero(groups == g)]))
-            for g, s_g in zip(set(groups), s, strict=True)
-        ]
-    )
-    r = 2 * p / (p + 1)
-    norm = cp.norm1(lengths) if p == 1 else cp.pnorm(lengths, r)
-    problem = cp.Problem(cp.Minimize(C * cp.sum(cp.pos(1 - cp.multiply(y, f))) + 0.5 * norm**2))
-    return problem.solve(solver=cp.CLARABEL)
-
-
-@pytest.mark.parametrize("p", [1.0, 3.0])
-def test_the_optimum_is_that_of_the_group_norms_over_functions(p):
-    instance = instances.not_normalised()
-    groups, y = np.array([0, 1, 0, 1]), instance.y
-    found = mkldist.solve("group_mkl", instance.grams, y, C=1.0, p=p, tol=TOL, groups=groups)
-    assert found.objective == pytest.approx(primal_optimum(instance.grams, y, 1.0, groups, p), 1e-6)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c.method == "group_mkl"], ids=str)
-@pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
+@instances.every_instance
 def test_the_returned_functions_attain_the_optimum_in_group_norms(case, make):
     instance = make()
     params = case.params(instance)
@@ -187,24 +111,6 @@ def test_the_returned_functions_attain_the_optimum_in_group_norms(case, make):
     value = group_norm_value(instance, instance.y, params, found)
     assert value == pytest.approx(optimum_of(str(case), make), rel=1e-6)
     assert value <= found.objective * (1 + 1e-12)
-
-
-@pytest.mark.slow
-def test_groups_of_one_kernel_are_the_problems_of_level_and_lp_mkl():
-    instance = instances.balanced()
-    for p, method, more in ((1.0, "level", {}), (2.0, "lp_mkl", {"p": 2.0})):
-        other = mkldist.solve(method, instance.grams, instance.y, C=10.0, tol=TOL, **more)
-        found = mkldist.solve("group_mkl", instance.grams, instance.y, C=10.0, tol=TOL, p=p)
-        assert found.objective == pytest.approx(other.objective, rel=2 * TOL)
-        np.testing.assert_allclose(found.kernel_weights, other.kernel_weights, atol=1e-3)
-
-
-def test_one_group_is_the_mean_kernel():
-    instance = instances.balanced()
-    found = mkldist.solve("group_mkl", instance.grams, instance.y, C=10.0, groups=[0] * 7, tol=TOL)
-    mean = mkldist.solve("uniform", instance.grams, instance.y, C=10.0, tol=TOL)
-    assert found.objective == pytest.approx(mean.objective, rel=2 * TOL)
-    np.testing.assert_allclose(found.kernel_weights, 1 / 7)
 
 
 def test_whole_groups_are_selected_and_counted(points, bank):
@@ -238,13 +144,6 @@ def test_kernels_on_the_same_features_form_a_group_unless_others_are_given(point
     )
     assert apart.objective < own.objective
     assert own.decision_function(bank.on(X)).shape == y.shape
-
-
-def test_a_path_starts_each_solution_from_the_last(points, bank):
-    path = mkldist.solve_path("group_mkl", bank, points[1], C=[1.0, 4.0, 16.0], tol=TOL)
-    for C, found in zip((1.0, 4.0, 16.0), path, strict=True):
-        alone = mkldist.solve("group_mkl", bank, points[1], C=C, tol=TOL)
-        assert found.objective == pytest.approx(alone.objective, rel=2 * TOL)
 
 
 def test_no_group_is_visited_by_itself_but_for_those_at_work():

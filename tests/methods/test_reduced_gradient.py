@@ -387,14 +387,6 @@ def test_gradient_is_the_derivative_of_the_conic_solvers_value():
     assert start.objective == pytest.approx(value(grams, y, C, mu), rel=1e-8)
 
 
-def test_one_kernel_is_an_l2_svm_with_its_radius_as_ridge():
-    instance = instances.balanced()
-    K = instance.grams[:1]
-    solution = solve_rmkl(K, instance.y, C=10.0, tol=1e-9)
-    assert solution.kernel_weights.tolist() == [1.0]
-    assert solution.objective == pytest.approx(value(K, instance.y, 10.0, np.ones(1)), rel=1e-8)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-12, 1e-4, 1e5, 1e12])
 def test_scaling_kernels_scales_the_objective_inversely_and_moves_no_weight(scale):

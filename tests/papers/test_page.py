@@ -12,8 +12,6 @@ from sweeps.papers.judge import (
     NOT_EXPLAINED,
     NOT_HELD,
     NOTHING,
-    OTHER,
-    UNSTATED,
     Conclusion,
     Explanation,
     Papers,
@@ -49,7 +47,6 @@ CONCLUSIONS = [
 ]  # fmt: skip
 LESS = CONCLUSIONS[0]
 OTHER_SWEEP = replace(LESS, experiment="other")
-NONE = f"| {NOTHING} | {NOTHING} |"  # shares of no number
 UNCHOSEN = f"{NOTHING} | {NOTHING} |"  # of results without validation errors
 EXPLANATIONS = [
     Explanation("made-up", "heart", "silp", "*", "Not of these."),
@@ -98,42 +95,6 @@ def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
     assert "\n".join(lines).count("| heart | level |") == 2
 
 
-@pytest.mark.parametrize(
-    ("kind", "second", "rows"),
-    [
-        ("other", "1 of 1 (100%)", [NONE, "| 1 of 2 (50%) | 1 of 1 (100%) |"]),
-        ("unstated", "2 of 3 (67%)", ["| 1 of 2 (50%) | 1 of 1 (100%) |", NONE]),
-    ],
-)
-def test_shares_are_counted_with_and_without_numbers_of_other_data(results, kind, second, rows):
-    fact = "The paper counts 303 points."
-    facts = {kind: [Explanation("made-up", "h*", "level", "*", fact)]}
-    numbers = [*PUBLISHED[:3], replace(LEVEL, method="uniform", mean=0.3)]
-    lines = page(results, numbers, CONCLUSIONS, **facts)
-    start = lines.index("## Shares")
-    assert lines[start + 2 : start + 5] == [
-        "Of the numbers with a published ±, 1 of 1 (100%) lie within it where the data are the",
-        f"papers', {second} with those of data whose points the paper does not state,",
-        "and 2 of 3 (67%) with those of other data, too.",
-    ]
-    assert lines[start + 8 : start + 12] == [
-        "| all | 2 of 3 (67%) | 1 of 1 (100%) |",
-        f"| of the papers' data | 1 of 1 (100%) | {NOTHING} |",
-        f"| of data whose points are not stated {rows[0]}",
-        f"| of other data {rows[1]}",
-    ]
-    heading, without = (OTHER, UNSTATED) if kind == "other" else (UNSTATED, OTHER)
-    assert lines[lines.index(heading) + 2] == f"- made-up heart: 3 numbers. {fact}"
-    assert without not in lines
-    assert not any(fact in line for line in page(results, numbers))
-
-
-def test_numbers_without_an_explanation_are_listed_as_such(results):
-    lines = page(results, PUBLISHED, CONCLUSIONS, EXPLANATIONS[:1])
-    rows = lines[lines.index(NOT_EXPLAINED) + 4 :]
-    assert len([row for row in rows if row.startswith("| heart | level |")]) == 2
-
-
 def test_an_explanation_of_the_other_direction_stands_above_no_number(results):
     one = replace(EXPLANATIONS[1], ours="higher")  # ours is lower than 0.31 and above 0.05
     lines = page(results, PUBLISHED, CONCLUSIONS, [one])
@@ -154,39 +115,6 @@ def test_numbers_without_a_verdict_stand_apart(tmp_path):
     (row,) = (line for line in lines[outside:apart] if line.startswith("| heart"))
     assert row.startswith("| heart | level | test_error | 1 ± 10 | 25 |")
     assert lines[-1] == "| heart | level | test_error | 15 | 25 |"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ({"scope": "total"}, "level below uniform in sum, 0.2 and 0.3: heart 0.2 and 0.3"),
-        ({"scope": "average"}, "level below uniform by the mean ratio 0.6667: heart 0.2 and 0.3"),
-        ({"scope": "t-test"}, "level below uniform by the paired t-test, p = nan: heart 0.2 and 0"),
-        (
-            {"scope": "t-test", "relation": "alike"},
-            "level no different from uniform by the paired t-test, p = nan: heart 0.2 and 0.3",
-        ),
-        ({"wins": 1}, "level below uniform on 1 of 1 data set, 1 needed: heart 0.2 and 0.3"),
-        ({"untestable": "other data"}, "| **not testable** | test_error of level below uniform on"),
-        ({"untestable": "other data"}, "heart 0.2 and 0.3; other data |"),
-        ({"second_metric": "gap"}, "test_error of level below gap of uniform on 0 of 1 data set:"),
-        (
-            {"second": "", "rivals": ["uniform", "level"], "factor": 2.0},
-            " the least of uniform, level on 1 of 1 data set: heart 0.2 and 0.2",
-        ),
-        (
-            {"first_over": "uniform", "relation": "alike", "within_factor": 3.0, "setting": "C=1"},
-            "level / uniform C=1 within a factor of 3 of uniform C=1 on 1 of 1 data set: heart ",
-        ),
-    ],
-)
-def test_a_conclusion_says_what_decides(results, words, said):
-    assert said in "\n".join(page(results, PUBLISHED, [replace(LESS, **words)]))
-
-
-def test_without_numbers_outside_the_page_says_so(results):
-    lines = page(results, PUBLISHED[:1], CONCLUSIONS)
-    assert lines[lines.index("## Numbers outside of ±") + 2] == "None."
 
 
 def test_the_page_says_what_ran_other_than_the_file(results):

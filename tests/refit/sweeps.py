@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array, random_array
 
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
@@ -106,3 +107,105 @@ def recorded(results: Path) -> list[RunRecord]:
     """Return all records of a sweep."""
     store = Journal(results / "records.journal")
     return [record for run_id in store.states() if (record := store.read(run_id)) is not None]
+
+
+N_PATIENTS = 60
+VIEWS = """
+name = "views"
+tol = 1e-6
+[[datasets]]
+name = "patients"
+file = "clinical.csv"
+label = "ill"
+id = "patient"
+impute = "mean"
+[[datasets.views]]
+name = "clinical"
+[[datasets.views]]
+name = "genes"
+file = "genes.csv"
+missing = "zero"
+[[datasets.views]]
+name = "strings"
+grams = "strings.npz"
+missing = "zero"
+[splits]
+repeats = 2
+[[banks]]
+name = "mine"
+normalisation = "{normalisation}"
+backend = "{backend}"
+[[banks.kernels]]
+function = "gaussian"
+widths = [1, 3]
+features = "views"
+[[banks.kernels]]
+function = "precomputed"
+features = "strings"
+[[methods]]
+name = "level"
+C = {C}
+[outputs]
+predictions = true
+coefficients = true
+"""
+
+
+def write_views(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Write three views in different orders; return their values in the order of the patients.
+
+    A quarter of the patients have no genes and another quarter no string; some cells are missing.
+    """
+    rng = np.random.default_rng(11)
+    y = np.where(rng.random(N_PATIENTS) < 0.5, 1.0, -1.0)
+    names = np.array([f"p{i:02d}" for i in range(N_PATIENTS)])
+    clinical = np.round(rng.normal(size=(N_PATIENTS, 2)) + 0.5 * y[:, None], 2)
+    clinical[[3, 30], 1] = np.nan
+    genes = np.round(rng.normal(size=(N_PATIENTS, 5)), 2)
+    genes[:, 0] += y
+    genes[4, 2] = np.nan
+    genes[rng.permutation(N_PATIENTS)[:15]] = np.nan
+    factors = rng.normal(size=(N_PATIENTS, 3))
+    factors[:, 0] += y
+    has_string = np.ones(N_PATIENTS, dtype=bool)
+    has_string[rng.permutation(N_PATIENTS)[:15]] = False
+    strings = (factors @ factors.T) * np.outer(has_string, has_string)
+
+    def line(*values: object) -> str:
+        return ",".join("" if str(value) == "nan" else str(value) for value in values)
+
+    words = np.where(y > 0, "yes", "no")
+    lines = [line(*row) for row in zip(names, *clinical.T, words, strict=True)]
+    (folder / "clinical.csv").write_text("\n".join(["patient,age,bmi,ill", *lines, ""]))
+    order = [i for i in rng.permutation(N_PATIENTS) if not np.isnan(genes[i]).all()]
+    lines = [line(names[i], *genes[i]) for i in order]
+    (folder / "genes.csv").write_text(
+        "\n".join(["patient,a,b,c,d,e", *lines, "other,1,2,3,4,5", ""])
+    )
+    own = rng.permutation(np.flatnonzero(has_string))
+    np.savez(folder / "strings.npz", grams=strings[np.ix_(own, own)], ids=names[own])
+    return clinical, genes, strings
+
+
+POINTS = csr_array(random_array((60, 40), density=0.1, rng=np.random.default_rng(0)))
+SPARSE_SWEEP = """
+name = "sparse"
+tol = 1e-6
+[[datasets]]
+name = "wide"
+file = "wide.svm"
+{sparse}
+[preprocessing]
+scale = "none"
+[splits]
+repeats = 2
+[[banks]]
+normalisation = "cosine"
+kernels = [{{ function = "gaussian", widths = [1, 3], features = ["all", "f1"] }},
+           {{ function = "polynomial", degrees = 2 }}, {{ function = "linear" }}]
+[[methods]]
+name = "level"
+C = 1
+[outputs]
+predictions = true
+"""

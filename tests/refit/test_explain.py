@@ -28,11 +28,9 @@ from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.models.test_views import SWEEP as TEXTS
 from tests.models.test_views import write_tables
-from tests.refit.sweeps import FEW_LABELS, entry, recorded, swept
+from tests.refit.sweeps import FEW_LABELS, VIEWS, entry, recorded, swept, write_views
 from tests.refit.test_views import swept as swept_text
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
-from tests.run.test_kinds_of_data import SWEEP as VIEWS
-from tests.run.test_kinds_of_data import write_views
 
 METHODS = (
     entry("level", C=[1.0, 100.0])

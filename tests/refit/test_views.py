@@ -17,9 +17,7 @@ from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import recorded
-from tests.run.test_kinds_of_data import POINTS, SWEEP, write_views
-from tests.run.test_kinds_of_data import SPARSE_SWEEP as SPARSE_SWEEP
+from tests.refit.sweeps import POINTS, SPARSE_SWEEP, VIEWS, recorded, write_views
 
 METHODS = """
 [[methods]]
@@ -57,7 +55,7 @@ def folder(tmp_path_factory) -> Path:
     genes["const"] = 3.0
     genes["kind"] = np.where(np.arange(len(genes)) % 3, "x", "y")
     genes.to_csv(folder / "genes.csv", index=False)
-    text = SWEEP.format(normalisation="trace", backend="auto", C=50.0) + METHODS
+    text = VIEWS.format(normalisation="trace", backend="auto", C=50.0) + METHODS
     text = text.replace('file = "genes.csv"', 'file = "genes.csv"\ncategorical = ["kind"]')
     swept(folder, text)
     return folder
@@ -76,7 +74,7 @@ def folder(tmp_path_factory) -> Path:
 )
 def test_other_preprocessing_is_that_of_the_sweep(change, tmp_path):
     write_views(tmp_path)
-    text = SWEEP.format(normalisation="trace", backend="auto", C=50.0).replace(*change, 1)
+    text = VIEWS.format(normalisation="trace", backend="auto", C=50.0).replace(*change, 1)
     results = swept(tmp_path, text)
     table = pd.read_csv(tmp_path / "clinical.csv").drop(columns="ill")
     genes = pd.read_csv(tmp_path / "genes.csv", dtype={"patient": str})
@@ -279,6 +277,6 @@ def test_features_that_a_sparse_model_does_not_know_are_told(tmp_path):
 
 def test_cosines_of_given_matrices_are_refused(tmp_path):
     write_views(tmp_path)
-    results = swept(tmp_path, SWEEP.format(normalisation="cosine", backend="auto", C=50.0))
+    results = swept(tmp_path, VIEWS.format(normalisation="cosine", backend="auto", C=50.0))
     with pytest.raises(InputError, match=r"\"cosine\" of Gram matrices of a view"):
         refit(results, choose(results))

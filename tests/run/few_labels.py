@@ -14,6 +14,7 @@ from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.record import RunRecord
+from mkldist.run.bank_refs import cached_inputs, laplacian
 from mkldist.run.record_queue import unpacked
 from mkldist.run.sweep_setup import BankKey, bank_refs
 from mkldist.run.tasks import BatchSettings, BatchTask, BuildTask, build, solve_batch
@@ -89,7 +90,12 @@ class Done:
 
 
 def do(toml: str, folder: Path) -> Done:
-    """Do a sweep, given as the text of its file; return records by method, split and parameters."""
+    """Do a sweep, given as the text of its file; return records by method, split and parameters.
+
+    It reads its own files, whatever this process has kept of former ones.
+    """
+    cached_inputs.cache_clear()
+    laplacian.cache_clear()
     spec = SweepSpec.model_validate(tomllib.loads(toml))
     resolved = resolve(spec, (), folder)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 1, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 
 import numpy as np
@@ -11,11 +10,9 @@ from sklearn import metrics
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 import mkldist
-from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import DataError, SpecError
 from mkldist.fit.score import failed_record
 from mkldist.kernels.graph import graph_laplacian
@@ -28,13 +25,11 @@ from mkldist.results.journal import Journal
 from mkldist.results.rows import weight_rows
 from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
-from mkldist.run.bank_refs import cached_inputs, laplacian
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.run.few_labels import WIDTHS as FEW_WIDTHS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import plan_of, records, run_here
-from tests.variants import quick
 
 LEVEL = '[[methods]]\nname = "level"\nC = [1.0, 20.0]\n'
 SHARED = '[[methods]]\nname = "level"\nlabel = "shared"\nkernel_weights = "shared"\nC = 20.0\n'
@@ -167,15 +162,6 @@ def test_sharing_weights_takes_more_than_two_classes(tmp_path):
     assert not runs["moons", "shared", 20.0].shared_weights
 
 
-def test_methods_that_cannot_share_weights_are_refused_by_name(tmp_path):
-    with pytest.raises(SpecError) as caught:
-        do(iris('[[methods]]\nname = "gmkl"\nkernel_weights = "shared"\n'), tmp_path)
-    said = str(caught.value)
-    for word in ("methods.gmkl.kernel_weights", "for gmkl", "level", "per-class"):
-        assert word in said
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.slow
 def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
     toml = iris(LEVEL + "trace = true\n" + SHARED + "trace = true\n")
@@ -244,7 +230,6 @@ def test_every_method_learns_each_class_against_the_rest(tmp_path):
 
 
 WIDTHS = (0.5, 2.0)
-EPSILON = 0.1
 SWEEP = """
 name = "values"
 tol = 1e-8
@@ -279,76 +264,6 @@ trace = true
 def sweep(fit: str = "train", target: str = "zscore", normalisation: str = "trace") -> str:
     text = SWEEP.replace("FIT", fit).replace("TARGET", target)
     return text.replace("NORMALISATION", normalisation)
-
-
-def hand_made_kernel(x, split, fit, normalisation):
-    """Return the sum of the normalised kernels, (n, n) and (n_test, n)."""
-    scaler = StandardScaler().fit(x[split.train] if fit == "train" else x)
-    train, test = scaler.transform(x[split.train]), scaler.transform(x[split.test])
-    both = np.concatenate([train, test])
-    total = np.zeros((len(both), len(train)))
-    for columns in (list(range(5)), *([j] for j in range(5))):
-        for width in WIDTHS:
-            K = rbf_kernel(both[:, columns], train[:, columns], gamma=1 / (2 * width**2))
-            if normalisation == "centre":
-                K = K - K.mean(axis=1, keepdims=True)
-                K = K - K[: len(train)].mean(axis=0)
-            total += K / (np.trace(K[: len(train)]) if normalisation == "trace" else 1.0)
-    return total[: len(train)], total[len(train) :]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fit", "target", "normalisation"),
-    quick([("train", "zscore", "trace"), ("all", "none", "none"), ("all", "zscore", "centre")]),
-)
-def test_uniform_weights_give_the_support_vector_regression_of_scikit_learn(
-    tmp_path, scheduler, fit, target, normalisation
-):
-    output = tmp_path / "out" / "values"
-    outcome = run_here(sweep(fit, target, normalisation), output, scheduler)
-    assert outcome.counts[RunState.COMPLETE] == 4
-    [snapshot] = (output / "snapshots").iterdir()
-    data, splits = load_snapshot(snapshot)
-    assert data.task == "regression"
-    for record in records(output).values():
-        split = splits[record.split]
-        train, test = hand_made_kernel(data.x, split, fit, normalisation)
-        y, wanted = data.y[split.train], data.y[split.test]
-        centre, spread = (y.mean(), y.std()) if target == "zscore" else (0.0, 1.0)
-        machine = SVR(C=record.params["C"], epsilon=EPSILON, kernel="precomputed", tol=1e-9)
-        machine.fit(train, (y - centre) / spread)
-        expected = centre + spread * machine.predict(test)
-        np.testing.assert_allclose(record.decision_values, expected, atol=2e-3 * y.std())
-        assert record.scores == {
-            "rmse": pytest.approx(math.sqrt(np.mean((record.decision_values - wanted) ** 2))),
-            "mae": pytest.approx(np.mean(np.abs(record.decision_values - wanted))),
-            "r2": pytest.approx(metrics.r2_score(wanted, record.decision_values)),
-        }
-        by_hand = record.kernel_weights[0] * (test @ record.coefficients) + record.bias
-        np.testing.assert_allclose(by_hand, record.decision_values, atol=1e-8)
-    check_tree(output, splits)
-
-
-def check_tree(output, splits):
-    with open_results(output) as tree:
-        node = tree["friedman1/uniform_svr"]
-        assert (node.state == "complete").all()
-        assert "test_error" not in node.ds
-        for record in records(output).values():
-            found = node.ds.sel(split=record.split, C=record.params["C"])
-            assert found.rmse.item() == record.scores["rmse"]
-            train = splits[record.split].train
-            np.testing.assert_array_equal(found.coefficients.sel(sample=train), record.coefficients)
-            trace = node["convergence"].ds.sel(split=record.split, C=record.params["C"])
-            n = len(record.trace["gap"])
-            assert n > 0
-            for name in ("gap", "objective", "dual_objective", "seconds", "largest_weights"):
-                np.testing.assert_array_equal(
-                    trace[name].values[:n, ...], record.trace[name], err_msg=name
-                )
-            assert trace.gap[n:].isnull().all()
-            assert trace.gap.values[n - 1] == pytest.approx(record.gap, abs=1e-12)
 
 
 @pytest.mark.slow
@@ -389,31 +304,10 @@ def test_classes_and_values_in_one_sweep(tmp_path, scheduler):
         assert "rmse" not in tree["two_moons/spicymkl"].ds
 
 
-def test_methods_of_classes_are_refused_before_anything_is_done(tmp_path):
-    for name, said in (
-        ("level", "level with loss hinge, which learns two classes"),
-        ("spicymkl", "spicymkl with loss logistic, which learns two classes"),
-    ):
-        text = MIXED.replace('name = "spicymkl"\nloss = "squared"', f'name = "{name}"')
-        with pytest.raises(SpecError, match=said) as caught:
-            run_here(text, tmp_path / "out", None)
-        assert "data set 'friedman1' is one of regression" in str(caught.value)
-        assert "remove the method or the data set" in str(caught.value)
-        assert list(tmp_path.iterdir()) == []
-    assert 'loss = "squared" or "epsilon"' in str(caught.value)
-
-
 TWO_C = '[[methods]]\nname = "uniform"\nC = [1.0, 10.0]\n'
 LAPSVM = '[[methods]]\nname = "lapsvm"\ngamma_a = 0.01\ngamma_i = [0.0, 0.1]\n'
 SELECTION = "[selection]\nfolds = 3\nrepeats = 2"
 SEED = 4
-
-
-@pytest.fixture
-def nothing_kept():
-    """Have every sweep of this process read its own files."""
-    cached_inputs.cache_clear()
-    laplacian.cache_clear()
 
 
 def folded(methods: str, selection: str = SELECTION, **changes: str) -> str:
@@ -427,7 +321,6 @@ def unit_traces(kernels, rows):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("source", ['source = "two_moons"', 'source = "iris"'])
 def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
     done = do(folded(TWO_C, source=source), tmp_path)
@@ -454,7 +347,6 @@ def test_validation_error_is_that_of_scikit_learn(tmp_path, source):
         assert record.times["validation_seconds"] > 0
 
 
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("target", ["none", "zscore"])
 def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
     methods = (
@@ -482,7 +374,6 @@ def test_validation_rmse_is_in_units_of_the_labels(tmp_path, target):
     assert record.scores["validation_rmse"] == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_held_out_points_are_unlabelled_to_semi_supervised_methods(tmp_path):
     few = 'kind = "semi-supervised"\nlabelled_per_class = 6\ntest_fraction = 0.2'
     graph = "[graph]\nneighbours = 5"
@@ -505,7 +396,6 @@ def test_held_out_points_are_unlabelled_to_semi_supervised_methods(tmp_path):
         assert record.scores["validation_error"] == pytest.approx(np.concatenate(wrong).mean())
 
 
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.slow
 def test_folds_share_the_passes_of_their_bank(tmp_path):
     method = '[[methods]]\nname = "level"\nC = 10.0\ntol = 1e-4\nacceleration = "none"\n'
@@ -538,7 +428,6 @@ def test_sharing_weights_and_selection_are_part_of_what_a_run_is(one, other):
     assert not first & changed
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
     few = 'kind = "semi-supervised"\nlabelled_per_class = 2'
     done = do(folded(TWO_C, selection="[selection]", splits=few), tmp_path)
@@ -553,7 +442,6 @@ def test_folds_that_nobody_named_are_cut_to_the_smallest_class(tmp_path):
         do(folded(TWO_C, selection="[selection]\nfolds = 3", splits=few), tmp_path)
 
 
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize(
     ("y", "splits", "selection", "refuses", "said"),
     [
@@ -579,7 +467,6 @@ def test_what_a_class_or_an_inner_fold_raises_names_it(
         do(folded(TWO_C, selection, source=source, splits=splits), tmp_path)
 
 
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.slow
 def test_selected_settings_are_those_of_least_validation_error(tmp_path, scheduler):
     methods = '[[methods]]\nname = "level"\nC = [0.001, 1.0, 1000.0]\ntrace = true\n'

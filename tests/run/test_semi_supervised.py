@@ -16,11 +16,10 @@ from sklearn.metrics import roc_auc_score
 import mkldist
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
 from mkldist.bank.store import list_banks
-from mkldist.errors import DataError, SpecError
+from mkldist.errors import DataError
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.run import bank_refs
 from mkldist.run.bank_refs import (
-    cached_inputs,
     cached_laplacian,
     checked_laplacians,
     laplacian,
@@ -32,15 +31,7 @@ from tests.run.few_labels import METHODS as METHOD_WORDS
 from tests.run.few_labels import do, grams, save_npz, text, zscored
 from tests.run.sweeps import kill_after, record_times, run_process
 
-UNIFORM = '[[methods]]\nname = "uniform"\nC = 10.0\n'
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
-
-
-@pytest.fixture
-def nothing_kept():
-    """Have every sweep of this process read its own files."""
-    cached_inputs.cache_clear()
-    laplacian.cache_clear()
 
 
 @pytest.fixture
@@ -57,7 +48,6 @@ def built(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize(("fit", "features"), [("train", "raw"), ("all", "preprocessed")])
 def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
     graph = f'[graph]\nneighbours = 5\nweights = "heat"\nfeatures = "{features}"'
@@ -87,7 +77,6 @@ def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
         np.testing.assert_allclose(record.objective, solution.objective, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
     done = do(text(), tmp_path)
     for (_, number, _), record in done.records.items():
@@ -104,7 +93,6 @@ def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
     assert all("unlabelled_balanced_error" in r.scores for r in done.records.values())
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_without_test_points_there_are_no_scores_of_them(tmp_path):
     splits = 'kind = "semi-supervised"\nlabelled = 8'
     done = do(text(splits=splits), tmp_path)
@@ -115,7 +103,6 @@ def test_without_test_points_there_are_no_scores_of_them(tmp_path):
         assert len(record.decision_values) == 70 - 8
 
 
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.parametrize("normalisation", ['"none"', '["centre", "variance"]'])
 def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_features(
     tmp_path, normalisation
@@ -134,7 +121,6 @@ def test_unlabelled_points_are_predicted_from_the_bank_as_test_points_from_featu
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
 def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
     draw = np.random.default_rng(5)
     x, y = draw.normal(size=(50, 3)), np.where(np.arange(50) % 2, 1.0, -1.0)
@@ -162,25 +148,7 @@ def test_labels_of_unlabelled_and_test_points_influence_nothing(tmp_path):
             assert turned.scores[score] == pytest.approx(1 - record.scores[score])
 
 
-@pytest.mark.usefixtures("nothing_kept")
-def test_supervised_methods_see_the_labelled_points_alone(tmp_path):
-    draw = np.random.default_rng(6)
-    x, y = draw.normal(size=(60, 3)), np.where(np.arange(60) % 2, 1.0, -1.0)
-    labelled, others = np.arange(20), np.arange(20, 60)
-    values = []
-    for parts in ({"test": others}, {"unlabelled": others[:30], "test": others[30:]}):
-        folder = tmp_path / f"{len(parts)}"
-        folder.mkdir()
-        source = save_npz(folder / "data.npz", x=x, y=y, train=labelled, **parts)
-        # Scaled on all rows, points are the same whatever part they are in.
-        toml = text(UNIFORM, source=source, splits='kind = "predefined"', fit="all", graph="")
-        [record] = do(toml, folder).records.values()
-        values.append(record.decision_values[np.argsort(record.test_rows)])
-    np.testing.assert_allclose(*values, rtol=1e-9)
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("nothing_kept")
 def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     second = '[[banks]]\nname = "two"\nnormalisation = "none"\n[[banks.kernels]]\n'
     second += 'function = "gaussian"\nwidths = [0.2, 2.0]\n'
@@ -195,21 +163,6 @@ def test_one_laplacian_a_split_however_many_runs(tmp_path, built):
     assert built == [56] * 4
 
 
-@pytest.mark.usefixtures("nothing_kept")
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"graph": "[graph]"}, "graph: found a graph, which no method of this sweep uses.*lapsvm"),
-        ({"source": 'source = "two_moons"\ngraph = {}'}, r"datasets\.moons\.graph: found a graph"),
-    ],
-)
-def test_a_graph_that_no_method_needs_is_refused(tmp_path, changes, said):
-    with pytest.raises(SpecError, match=said):
-        do(text(UNIFORM, **changes), tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("nothing_kept")
 @pytest.mark.slow
 def test_a_killed_sweep_keeps_its_laplacians_and_repeats_no_run(tmp_path):
     output = tmp_path / "out" / "few"
@@ -234,7 +187,6 @@ def ids(done):
     return {(run.key, run.split, str(run.params)): run.id for run in done.plan.runs}
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
     before = ids(do(text(), tmp_path))
     after = ids(do(text(graph="[graph]\nneighbours = 6"), tmp_path))
@@ -246,7 +198,6 @@ def test_the_graph_is_part_of_what_a_run_is_for_methods_that_need_one(tmp_path):
     assert all((raw[place] == before[place]) == (place[0] in ("uniform", "rls")) for place in raw)
 
 
-@pytest.mark.usefixtures("nothing_kept")
 def test_a_data_set_has_splits_and_a_graph_of_its_own(tmp_path):
     source = 'source = "two_moons"\nsplits = { kind = "semi-supervised", labelled = 6 }\n'
     source += "graph = { neighbours = 3 }"
@@ -254,63 +205,6 @@ def test_a_data_set_has_splits_and_a_graph_of_its_own(tmp_path):
     assert len(done.plan.runs) == 1
     assert done.plan.runs[0].graph.neighbours == 3
     assert len(done.splits[0].train) == 6
-
-
-@pytest.mark.usefixtures("nothing_kept")
-def test_methods_for_few_labels_run_where_all_points_have_one(tmp_path):
-    done = do(text(splits="train_fraction = 0.5"), tmp_path)
-    for record in done.records.values():
-        assert 0 <= record.scores["test_error"] <= 1
-        assert not any(name.startswith("unlabelled") for name in record.scores)
-        assert len(record.train_rows) == 35
-
-
-@pytest.mark.usefixtures("nothing_kept")
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"graph": ""}, ["methods.lapsvm.name", "needs a graph", "'moons' has none", "[graph]"]),
-        ({"graph": "[graph]\nneighbours = 60"},
-         ["graph.neighbours", "60 neighbours among 56 points", "at most 55"]),
-        ({"graph": '[graph]\ndistance = "tangent"'},
-         ["graph.distance", "the 2 features", "square images", "drop_constant"]),
-        ({"source": 'source = "two_moons"\ngraph = { neighbours = 400 }'},
-         ["datasets.moons.graph.neighbours", "400"]),
-        ({"graph": '[graph]\nkind = "epsilon"\nepsilon = 1e-9'},
-         ["graph.epsilon", "no two of 56 points", "'moons' within 1e-09", "knn"]),
-    ],
-)  # fmt: skip
-def test_graphs_that_there_are_not(tmp_path, changes, said):
-    with pytest.raises(SpecError) as caught:
-        do(text(LAPSVM, **changes), tmp_path)
-    assert all(word in str(caught.value) for word in said), str(caught.value)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("nothing_kept")
-def test_zero_is_a_class_only_if_the_sweep_says_so(tmp_path):
-    draw = np.random.default_rng(2)
-    source = save_npz(tmp_path / "data.npz", x=draw.normal(size=(30, 2)), y=np.arange(30) % 3 - 1)
-    splits = 'kind = "semi-supervised"\nlabelled_per_class = 3'
-    with pytest.raises(SpecError) as caught:
-        do(text(UNIFORM, source=source, splits=splits), tmp_path)
-    for word in ("datasets.moons: found labels -1, 0 and 1", 'classes = ["-1", "0", "1"]'):
-        assert word in str(caught.value)
-    named = text(UNIFORM, source=source + '\nclasses = ["-1", "0", "1"]', splits=splits)
-    assert [run.n_jobs for run in do(named, tmp_path).plan.runs] == [3]
-    supervised = text(UNIFORM, source=source, splits="train_fraction = 0.5")
-    assert [run.n_jobs for run in do(supervised, tmp_path).plan.runs] == [3]
-
-
-@pytest.mark.usefixtures("nothing_kept")
-def test_there_are_no_graphs_over_gram_matrices(tmp_path):
-    draw = np.random.default_rng(1)
-    factor = draw.normal(size=(2, 20, 4))
-    np.savez(tmp_path / "k.npz", grams=factor @ factor.swapaxes(1, 2), y=np.arange(20) % 2)
-    toml = text(LAPSVM, source=f'grams = "{tmp_path / "k.npz"}"')
-    kernels = '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.3, 1.0, 3.0]'
-    with pytest.raises(SpecError, match="holds Gram matrices; expected features"):
-        do(toml.replace(kernels, 'family = "precomputed"'), tmp_path)
 
 
 SPEC = GraphSpec(neighbours=3, weights="heat")

@@ -297,26 +297,6 @@ def test_data_sets_that_differ_in_their_splits_alone(tmp_path, scheduler):
 
 
 @pytest.mark.slow
-def test_kernels_on_the_same_features_are_a_group_of_group_mkl(tmp_path, scheduler):
-    output = tmp_path / "out" / "small"
-    text = sweep_text({"group_mkl": [10.0]}, repeats=1)
-    text = text.replace("[[datasets]]", "tol = 1e-6\n[[datasets]]", 1)
-    run_here(text, output, scheduler)
-    [snapshot] = (output / "snapshots").iterdir()
-    dataset, [split] = load_snapshot(snapshot)
-    train, _ = hand_made_kernels(dataset.x, split, "train")
-    groups = np.repeat(["all", "x0", "x1"], len(WIDTHS))
-    expected = solve("group_mkl", train, dataset.y[split.train], C=10.0, tol=1e-6, groups=groups)
-    [record] = records(output).values()
-    assert record.objective == pytest.approx(expected.objective, rel=2e-6)
-    node = open_results(output)["two_moons/group_mkl"].to_dataset()
-    weights = node.kernel_weights.to_numpy().reshape(3, len(WIDTHS))
-    assert (weights == weights[:, :1]).all()
-    assert node["kernel_groups"].item() == 3
-    assert node["active_groups"].item() == (weights[:, 0] > 0).sum()
-
-
-@pytest.mark.slow
 def test_parameters_on_one_data_set_are_those_of_its_own_sweep(tmp_path):
     text = sweep_text({"uniform": [10.0], "level": [100.0]})
     moons = "[[datasets]]\nname = "

@@ -15,7 +15,6 @@ from tests.methods import instances
 from tests.methods.primal_machines import (
     INNERS,
     differences,
-    every_instance,
     every_loss,
     loss_of,
     machine,
@@ -49,7 +48,7 @@ def test_gradient_and_hessian_in_z_are_those_of_finite_differences(name):
 
 @pytest.mark.slow
 @every_loss
-@every_instance
+@instances.every_instance
 @pytest.mark.parametrize("lam", [1e-2, 1.0])
 def test_the_three_ways_to_the_minimum_of_z_agree(name, make, lam):
     instance = make()
@@ -87,7 +86,7 @@ def test_the_gap_of_a_machine_is_primal_minus_dual():
     assert solver.gap(z) == pytest.approx(z.value - dual, rel=1e-10)
 
 
-@every_instance
+@instances.every_instance
 @pytest.mark.parametrize("lam", [1e-8, 1e-2, 1.0, 1e8])
 def test_the_squared_hinge_machine_is_the_l2_svm(make, lam):
     instance = make()

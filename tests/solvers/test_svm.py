@@ -34,10 +34,8 @@ from mkldist.solvers.svm import (
 from tests.methods import instances, plain_bank
 from tests.methods.references.simplex_svm import simplex_optimum
 
-every_instance = pytest.mark.parametrize("make", instances.INSTANCES, ids=lambda f: f.__name__)
 
-
-@every_instance
+@instances.every_instance
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_agrees_with_libsvm(make, C):
     instance = make()
@@ -56,7 +54,7 @@ def test_agrees_with_libsvm(make, C):
     np.testing.assert_array_equal(np.sign(ours[sure]), np.sign(theirs[sure]))
 
 
-@every_instance
+@instances.every_instance
 def test_solution_is_feasible_and_its_bounds_are_recomputed_by_hand(make):
     instance = make()
     K, y, C = instance.grams.mean(axis=0), instance.y, instance.C
@@ -108,7 +106,7 @@ def test_best_bias_is_no_worse_than_any_kink(values, random):
     assert all(best <= loss(kink) + 1e-9 for kink in y - f)
 
 
-@every_instance
+@instances.every_instance
 def test_a_bound_for_each_point_agrees_with_libsvm(make):
     instance = make()
     K, y = instance.grams.mean(axis=0), instance.y
