@@ -297,40 +297,6 @@ def test_the_first_column_that_does_not_fit_is_shown():
         check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
 
 
-def test_columns_are_for_methods_whose_classes_share_weights():
-    columns = np.array([SIGNS, SIGNS[::-1]]).T
-    check_method(METHODS["level"], Target.CLASSES, columns, has_laplacian=False)
-    with pytest.raises(SpecError) as caught:
-        check_method(METHODS["gmkl"], Target.CLASSES, columns, has_laplacian=False)
-    said = str(caught.value)
-    assert said.startswith(
-        "method: found gmkl with labels of shape (3, 2), but it finds kernel weights for one class "
-        "at "
-        "a time; expected a method whose classes can share kernel weights: level, "
-    )
-    assert "lsvm" not in said  # without a Laplacian it would refuse the problem, too
-    assert said.endswith("Or call it for one column at a time.")
-
-
-def test_a_laplacian_is_given_if_and_only_if_the_method_uses_it():
-    labels = np.array(SIGNS)
-    check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=True)
-    with pytest.raises(SpecError) as caught:
-        check_method(METHODS["lapsvm"], Target.PARTIAL, labels, has_laplacian=False)
-    assert str(caught.value) == (
-        "laplacian: found none for lapsvm, which needs a graph; expected a graph Laplacian of "
-        'the points. Give laplacian=graph_laplacian(X, graph_spec({"neighbours": 10})), of the '
-        "features X of the points, by functions of mkldist.kernels.graph."
-    )
-    with pytest.raises(SpecError) as caught:
-        check_method(METHODS["level"], Target.CLASSES, labels, has_laplacian=True)
-    assert str(caught.value) == (
-        "laplacian: found one for level, which uses no graph; expected none, or a method on "
-        "graphs: "
-        "lapmkl, lapsvm, mklsvm, lsvm, glks or laprls"
-    )
-
-
 LAPLACIAN = np.array([[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,19 +108,6 @@ def test_two_sided_is_the_distance_between_the_planes(
     assert_allclose(two_sided_distances(x, deformations, spring), expected, atol=1e-7)
 
 
-def test_two_sided_is_the_minimum_that_an_optimiser_finds() -> None:
-    x = random_images(2, 4)
-    of_x, of_z = tangent_vectors(x)
-
-    def objective(p: np.ndarray) -> float:
-        moved_x, moved_z = p[:7] @ of_x, p[7:] @ of_z
-        gap = x[0] + moved_x - x[1] - moved_z
-        return float(gap @ gap + 0.1 * (moved_x @ moved_x + moved_z @ moved_z))
-
-    best = minimize(objective, np.zeros(14), method="BFGS", options={"gtol": 1e-9}).fun
-    assert two_sided_distances(x, spring=0.1)[0, 1] ** 2 == pytest.approx(best, rel=1e-6)
-
-
 def test_order_of_distances() -> None:
     """More deformations only shorten distances, from the Euclidean ones on."""
     x = random_images(BLOCK + 40, 5)
@@ -163,23 +149,9 @@ def test_moved_images_are_near(which: int, moved: Callable[[int], np.ndarray]) -
         tangent = two_sided_distances(x, deformations)
         assert tangent[0, 1] < 0.3 * euclidean[0, 1]
         assert tangent[0, 1] < tangent[0, 2]
-
-
-def test_digits_are_told_apart_better(data_dir: Path | None) -> None:
-    """Of the USPS test digits, fewer have their nearest neighbour in another class."""
-    file = data_dir / "usps_test.csv.gz" if data_dir else None
-    if file is None or not file.exists():
-        pytest.skip("usps_test.csv.gz is not in --data-dir")
-    table = np.loadtxt(file, delimiter=",", skiprows=1)[:1000]
-    x, digit = table[:, :-1].copy(), table[:, -1]
-
-    def errors(distances: np.ndarray) -> int:
-        others = distances + np.diag(np.full(len(x), np.inf))
-        return int((digit[others.argmin(axis=1)] != digit).sum())
-
-    euclidean = errors(cdist(x, x))
-    assert errors(two_sided_distances(x)) < 0.75 * euclidean
-    assert errors(two_sided_distances(x, AFFINE)) < 0.85 * euclidean
+    affine = affine_distances(x)
+    assert affine[0, 1] < 0.3 * euclidean[0, 1]
+    assert affine[0, 1] < 0.5 * affine[0, 2]
 
 
 def test_images_are_square() -> None:
@@ -234,18 +206,6 @@ def test_derivatives_are_finite_differences(seed: int) -> None:
         _linearise(spline, target, p - step, behind)
         slopes = (ahead - behind)[RESIDUAL] / 2e-6
         assert_allclose(here[DERIVATIVES + a], slopes, atol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("which", [1, 2, 3])
-@MOVES
-def test_moved_images_are_near_of_affine_distance(
-    which: int, moved: Callable[[int], np.ndarray]
-) -> None:
-    x = np.stack([plain(which), moved(which), plain(which + 10)])
-    euclidean, affine = cdist(x, x), affine_distances(x)
-    assert affine[0, 1] < 0.3 * euclidean[0, 1]
-    assert affine[0, 1] < 0.5 * affine[0, 2]
 
 
 @pytest.mark.slow
@@ -333,18 +293,3 @@ def test_nearest_neighbours_are_those_among_all() -> None:
     assert np.mean(found) > 0.95
     classes = np.arange(80) % 4
     assert edges[classes[:, None] != classes].sum() == 0
-
-
-def test_digits_are_told_apart_better_of_affine_distance(data_dir: Path | None) -> None:
-    """Of some USPS test digits, fewer have their nearest neighbour in another class."""
-    file = data_dir / "usps_test.csv.gz" if data_dir else None
-    if file is None or not file.exists():
-        pytest.skip("usps_test.csv.gz is not in --data-dir")
-    table = np.loadtxt(file, delimiter=",", skiprows=1)[:150]
-    x, digit = table[:, :-1].copy(), table[:, -1]
-
-    def errors(distances: np.ndarray) -> int:
-        others = distances + np.diag(np.full(len(x), np.inf))
-        return int((digit[others.argmin(axis=1)] != digit).sum())
-
-    assert errors(affine_distances(x)) < 0.75 * errors(cdist(x, x))
