@@ -241,7 +241,7 @@ def _named_table(table: Table, columns: SourceColumns, where: str) -> _Table:
         for frame, places in table.read(list(dict.fromkeys([*of_numbers, *of_texts])), rows):
             yield _frame_part(frame, of_numbers, of_texts, where, places, table.problems)
 
-    return _Table(names, read, "; ".join(table.notes))
+    return _Table(names, read)
 
 
 def _frame_part(
@@ -370,10 +370,15 @@ def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, spars
     raw = rows.data(sparse=sparse, start=columns.start)
     beside = {columns.label or LABELS: raw.labels.astype(str).tolist()}
     if raw.sparse is None:
-        given = np.empty((0, 0)) if raw.x is None else raw.x
-        _check_arrays(max(given.shape[1], len(names)), columns, where)
-        x: Any = np.pad(given, ((0, 0), (0, len(names) - given.shape[1])))
-        if not _are_numbered(names):
+        given, width = np.empty((0, 0)) if raw.x is None else raw.x, len(names)
+        by_number = _are_numbered(names, "f")
+        _check_arrays(width if by_number else max(given.shape[1], width), columns, where)
+        x: Any = np.pad(given[:, :width], ((0, 0), (0, max(0, width - given.shape[1]))))
+        if given.shape[1] > width:
+            listed = truncate(raw.feature_names[width:], SHOWN)
+            count = pluralize(given.shape[1] - width, "feature")
+            note = f"{count} that the model's data lack ({listed}), left out"
+        if not by_number:
             listed = truncate(names, SHOWN)
             note = f"its features have no names and are taken by their position: {listed}"
         return _arrays_table(_slices(x), names, beside, raw.row_labels, note)

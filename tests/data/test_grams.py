@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mkldist.data import checks
 from mkldist.data import grams as gram_checks
+from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import RawData
 from mkldist.data.gram_files import read_grams
 from mkldist.data.grams import (
@@ -22,6 +23,7 @@ from mkldist.data.grams import (
     usable_grams,
 )
 from mkldist.errors import GramError
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -344,3 +346,46 @@ def test_a_negative_trace_is_what_was_found(diagonal, dtype):
     assert "-3" in caught.value.found
     assert "e-0" not in caught.value.expected  # no limit above zero for an eigenvalue below it
     assert caught.value.where == "grams: kernel 1"
+
+
+def test_names_of_matrices_and_of_points(tmp_path: Path) -> None:
+    names, points = ["clinical", "expression", "images", "texts"], [f"p{n}" for n in range(6)]
+    for key in ("names", "kernel_names"):
+        assert read(npz(tmp_path, grams=GRAMS, y=Y, **{key: names})).gram_names == tuple(names)
+    for wrong in (names[:3], [*names[:3], names[0]]):
+        with mistake(f"'kernel_names': found {len(wrong)} names"):
+            read(npz(tmp_path, grams=GRAMS, y=Y, kernel_names=wrong))
+    order = np.array([3, 0, 5, 1, 4, 2])
+    np.savez(tmp_path / "y.npz", y=Y[order], names=np.array(points)[order])
+    for key in ("names", "ids", "samples"):
+        found = read(npz(tmp_path, grams=GRAMS, **{key: points}), tmp_path / "y.npz")
+        assert found.labels.tolist() == Y.tolist()
+        assert found.gram_names == ()
+    with mistake("no label for 1 of 6 points ('other'"):
+        read(npz(tmp_path, grams=GRAMS, ids=["other", *points[1:]]), tmp_path / "y.npz")
+
+
+APART = {"K_train": GRAMS[:, :4, :4], "K_test": GRAMS[:, 4:, :4], "y_train": Y[:4], "y_test": Y[4:]}
+
+
+def test_training_and_test_points_apart(tmp_path: Path) -> None:
+    found = read(npz(tmp_path, **APART))
+    assert found.grams is not None
+    assert found.apart
+    known = np.ones((6, 6), dtype=bool)
+    known[4:, 4:] = False
+    np.testing.assert_allclose(found.grams, np.where(known, GRAMS, 0.0), atol=1e-14)
+    assert [part.tolist() for part in (found.partitions[0].train, found.partitions[0].test)] == [
+        [0, 1, 2, 3],
+        [4, 5],
+    ]
+    one = read(npz(tmp_path, **APART | {"K_train": GRAMS[0, :4, :4], "K_test": GRAMS[0, 4:, :4]}))
+    np.testing.assert_allclose(one.grams, found.grams[:1])
+    with mistake("shape (4, 4, 2)", "(4, 2, 4)", error=GramError):
+        read(npz(tmp_path, **APART | {"K_test": GRAMS[:, :4, 4:]}))
+    with mistake("no array 'y_test'"):
+        read(npz(tmp_path, **{name: value for name, value in APART.items() if name != "y_test"}))
+    spec = DatasetSpec(name="t", grams="g.npz")
+    with mistake('kind = "holdout"', 'kind = "predefined"'):
+        npz(tmp_path, **APART)
+        load_dataset(spec, (), tmp_path, 0, SplitsSpec())

@@ -9,9 +9,14 @@ from scipy.sparse import random_array
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from mkldist.data import checks
+from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
+from mkldist.data.gram_files import read_grams
+from mkldist.data.splits import make_splits
 from mkldist.data.tables import ColumnChoice
+from mkldist.errors import GramError
+from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
 
@@ -65,3 +70,41 @@ def test_files_without_features_or_too_many(
     monkeypatch.setattr(checks, "physical_memory", lambda: 2**30)
     with mistake("GiB", "half of this machine's memory"):
         read(tmp_path, "1 1:1\n-1 2000000000:1\n")
+
+
+def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(7, 3))
+    gram = np.exp(-((points[:, None] - points) ** 2).sum(-1))
+    order = [3, 0, 1, 6, 2, 5, 4]  # of the rows in the file
+    values = [" ".join(f"{j + 1}:{v!r}" for j, v in enumerate(row)) for row in gram.tolist()]
+    text = "\n".join(f"{(-1) ** row} 0:{row + 1} {values[row]}" for row in order)
+    found = read(tmp_path, text)
+    assert (found.x, found.labels.tolist()) == (None, [(-1) ** row for row in order])
+    assert found.grams is not None
+    np.testing.assert_allclose(found.grams, gram[np.ix_(order, order)][None], atol=1e-14)
+    assert len(found.summary.notes) == 1
+    asked = read_grams(tmp_path / "t.svm", None, None, "t")
+    np.testing.assert_array_equal(asked.grams, found.grams)
+    with pytest.raises(GramError, match="a symmetric matrix"):
+        read(tmp_path, text.replace("0:4 1:", "0:4 1:9"))
+    assert read(tmp_path, "\n".join(f"1 {line}" for line in values)).grams is None
+
+
+def test_queries_are_groups_that_splits_keep_whole(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(10), 4)
+    text = "\n".join(
+        f"{n % 2} qid:{q} 1:{rng.normal()} 2:{rng.normal()}" for n, q in enumerate(groups)
+    )
+    (tmp_path / "t.svm").write_text(text)
+    spec = DatasetSpec(name="t", file="t.svm")
+    for named in (None, "qid"):
+        splits = SplitsSpec(kind="kfold", folds=5, groups=named)
+        found = load_dataset(spec, (), tmp_path, 0, splits)
+        assert found.row_groups is not None
+        np.testing.assert_array_equal(found.row_groups, np.unique(groups, return_inverse=True)[1])
+        for split in make_splits(splits, found, 0):
+            assert not set(groups[split.train]) & set(groups[split.test])
+    assert any("10 groups" in note for note in found.summary.notes)
+    with mistake("qid: in 39 of 40 lines"):
+        read(tmp_path, text.replace(" qid:0", "", 1))

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import zarr
+from scipy.io import savemat
 from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
@@ -39,6 +40,8 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     """Write a table in the format of its ending."""
     if path.name.endswith(".parquet"):
         frame.to_parquet(path)
+    elif path.name.endswith(".xlsx"):
+        frame.to_excel(path, index=False)
     elif path.name.endswith(".zarr"):
         group = zarr.open_group(path, mode="w")
         for name in frame.columns:
@@ -58,7 +61,7 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     ("ending", "rows_at_once", "n_threads"),
     [
         ("csv", 7, 2), ("csv", 10_000, 1), ("csv.gz", 7, 1), ("tsv", 10_000, 2),
-        ("parquet", 7, 2), ("zarr", 7, 2), ("zarr", 10_000, 1),
+        ("xlsx", 7, 1), ("parquet", 7, 2), ("zarr", 7, 2), ("zarr", 10_000, 1),
     ],
 )  # fmt: skip
 def test_a_file_has_the_predictions_of_its_rows(ending, rows_at_once, n_threads, tmp_path):
@@ -205,10 +208,13 @@ def test_sparse_rows_are_predicted(tmp_path):
         [block] = rows.blocks
     assert block.x.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.5, 0.0]]
     assert block.row_labels.names([0, 1]) == ["line 1", "line 2"]
-    columns = SourceColumns(("f0",))
+    with opened_rows(tmp_path / "new.svm", SourceColumns(("f0",)), 4) as rows:
+        [block] = rows.blocks
+    assert block.x.tolist() == [[0.5], [0.0]]
+    assert rows.note == "1 feature that the model's data lack (f1), left out"
     with (
         pytest.raises(DataError, match=r"new\.svm: found 2 columns; expected 1"),
-        opened_rows(tmp_path / "new.svm", columns, 4),
+        opened_rows(tmp_path / "new.svm", SourceColumns(("age",)), 4),
     ):
         pass
 
@@ -501,11 +507,15 @@ def test_arrays_have_their_labels_beside_them(tmp_path):
     y = np.where(x[:, 0] > 0, 1, 0)
     model = mkldist.MKLClassifier("uniform").fit(x, y).to_model()
     np.savez(tmp_path / "new.npz", x=x, y=y.astype(float))
+    savemat(tmp_path / "new.mat", {"X": x, "Y": y})
     lines = [f"{label} 1:{a} 2:{b}" for label, (a, b) in zip(y, x.tolist(), strict=True)]
     (tmp_path / "new.svm").write_text("\n".join(lines))
-    by_svm = write_predictions(model, tmp_path / "new.svm", None, scored=True)
+    by_svm, by_mat = (
+        write_predictions(model, tmp_path / f"new.{ending}", None, scored=True)
+        for ending in ("svm", "mat")
+    )
     done = write_predictions(model, tmp_path / "new.npz", None, scored=True)
-    assert by_svm.score == done.score
+    assert by_svm.score == by_mat.score == done.score
     wrong = float((model.predict(x) != y).mean())
     assert done.score.values["error"] == wrong
     assert done.score.of_constant["error"] == min(y.mean(), 1 - y.mean())
