@@ -99,7 +99,8 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     settings = dict.fromkeys(name for node in nodes for name in _settings(node))
     columns = [*IDENTITY, *settings, KERNEL, "weight", RUN_ID.name]
     tables = [table for node in nodes for table in _node_weights(node)]
-    return pd.concat([pd.DataFrame(columns=columns), *tables], ignore_index=True)
+    found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    return found.reindex(columns=columns)
 
 
 def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:

@@ -389,7 +389,8 @@ def test_probabilities_follow_the_decision_and_read_back(tmp_path):
     assert list(found.columns) == ["row", "prediction", "decision", "probability"]
     expected = 1 / (1 + np.exp(-2.0 * found["decision"] - 0.5))
     np.testing.assert_allclose(found["probability"], expected)
-    np.testing.assert_array_equal(model.predict_proba(TABLE_S)[:, 1], found["probability"])
+    probability = model.predict_proba(TABLE_S)[:, 1]
+    np.testing.assert_allclose(found["probability"], probability, rtol=1e-14)
     assert found["prediction"].tolist() == np.where(expected >= 0.5, "well", "ill").tolist()
     assert done.notes == ()
 
