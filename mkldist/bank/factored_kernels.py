@@ -150,40 +150,50 @@ class FactoredKernels:
         return BankView(self.factors, None, self.scale, centred=False)
 
     def views(
-        self, indices: Sequence[Ints | None], normalisations: Sequence[str]
+        self,
+        indices: Sequence[Ints | None],
+        normalisations: Sequence[str],
+        weights: Floats | None = None,
     ) -> list[BankView]:
         """Return views of the factors, each kernel normalised as it would be itself.
 
         A pass over many points would take longer than a solver does.  Variances over more than
         5,000 points are therefore those of 5,000 of them, which the seed draws.
 
-        `indices`: points of each view; None for all points.
+        `indices`: points of each view; None for all points. `weights`: as for :func:`make_views`.
         """
         if takes_pass(normalisations) and self.source.n_points > VARIANCE_POINTS:
-            scales = [self._drawn_scale(index, normalisations[-1:]) for index in indices]
+            scales = [self._drawn_scale(one, normalisations[-1:], weights) for one in indices]
         else:
-            scales = self._scales(self.source, indices, normalisations)
+            scales = self._scales(self.source, indices, normalisations, weights)
         return [
             BankView(self.factors, index, scale, centred=False)
             for index, scale in zip(indices, scales, strict=True)
         ]
 
-    def _drawn_scale(self, index: Ints | None, normalisations: Sequence[str]) -> Floats:
+    def _drawn_scale(
+        self, index: Ints | None, normalisations: Sequence[str], weights: Floats | None
+    ) -> Floats:
         """Return the factors on some points by as many of them as a variance takes."""
         drawn = np.arange(self.source.n_points) if index is None else index
         if len(drawn) > VARIANCE_POINTS and takes_pass(normalisations):
             rng = np.random.default_rng(self.seed)
             drawn = np.sort(rng.choice(drawn, VARIANCE_POINTS, replace=False))
-        [scale] = self._scales(self.source.at(drawn), [None], normalisations)
+        own = None if weights is None else weights[drawn]
+        [scale] = self._scales(self.source.at(drawn), [None], normalisations, own)
         return scale
 
     def _scales(
-        self, source: BankSource, indices: Sequence[Ints | None], normalisations: Sequence[str]
+        self,
+        source: BankSource,
+        indices: Sequence[Ints | None],
+        normalisations: Sequence[str],
+        weights: Floats | None,
     ) -> list[Floats]:
         """Return the factors of the kernels themselves on each set of points."""
         kind = PointBank if self.by_points else RecomputedBank
         bank = kind(source, threads=self.threads)
-        found = make_views(bank, indices, normalisations, None, source.presence)
+        found = make_views(bank, indices, normalisations, None, source.presence, weights)
         return [view.scale for view in found]
 
     def select(self, kernels: Ints) -> FactoredKernels:

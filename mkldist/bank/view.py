@@ -1,7 +1,8 @@
 """Views of a bank: some of its points, with every kernel normalised on them, as a split needs it.
 
-A view never changes the bank.  With ``S`` the selection of the view's n points, ``H = I - 11'/n``
-and a factor ``s_m`` per kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H``.
+A view never changes the bank.  With ``S`` the selection of the view's n points, ``H = I - 1p'``,
+where ``p`` are the points' shares of all weights, ``1/n`` without weights, and a factor ``s_m`` per
+kernel, the view's kernels are ``s_m S'K_m S`` or ``s_m H S'K_m S H'``.
 Requests for either are requests to the bank with other vectors or weights, so that the requests of
 different views share a pass (:func:`answer_views`).  If the view has much fewer points than the
 bank, requests for few kernels are answered from copies on the view's points.  A view that was
@@ -33,13 +34,22 @@ class ViewKernels:
     """Kernels of a bank on some of its points, each copied at its first request.
 
     `index` (n,): the points. `centred`: True if kernels are centred in feature space on these
-    points. `budget`: memory of the copies, shared with other views.
+    points, of which `shares` are those of the mean. `budget`: memory of the copies, shared with
+    other views.
     """
 
-    def __init__(self, bank: Bank, index: Ints, *, centred: bool, budget: MemoryBudget) -> None:
+    def __init__(
+        self,
+        bank: Bank,
+        index: Ints,
+        *,
+        centred: bool,
+        budget: MemoryBudget,
+        shares: Floats | None = None,
+    ) -> None:
         self.counter = bank.counter
         self.layout = TileLayout.for_points(len(index))
-        self._bank, self._index, self._centred = bank, index, centred
+        self._bank, self._index, self._centred, self._shares = bank, index, centred, shares
         dtype = np.float64 if centred else bank.dtype
         self._kept = RowCache(self.layout.n_entries, dtype, budget)
 
@@ -58,14 +68,17 @@ class ViewKernels:
             for position, line in zip(whole.positions, whole.lines, strict=True):
                 matrix = self._bank.layout.submatrix(whole.values[line], self._index)
                 if self._centred:
-                    matrix = centred_matrices(matrix)
+                    matrix = centred_matrices(matrix, self._shares)
                 self.layout.pack(matrix, out=rows[position])
 
 
-def centred_matrices(matrices: Floats) -> Floats:
-    """Return ``H W H``, ``H = I - 11'/n``, for symmetric (..., n, n) matrices, overwriting them."""
-    means = matrices.mean(axis=-1)
-    overall = means.mean(axis=-1)[..., None, None]
+def centred_matrices(matrices: Floats, shares: Floats | None = None) -> Floats:
+    """Return ``H W H'``, ``H = I - 1p'``, for symmetric (..., n, n) matrices, overwriting them.
+
+    `shares` are p, (n,), of sum 1; by default 1/n.
+    """
+    means = np.average(matrices, axis=-1, weights=shares)
+    overall = np.average(means, axis=-1, weights=shares)[..., None, None]
     matrices -= means[..., None, :]
     matrices -= means[..., :, None]
     matrices += overall
@@ -106,7 +119,8 @@ class BankView:
 
     `index` (n,): points of the view, each at most once; None for all points in order. `scale` (M,):
     factor of each kernel; 0 for a kernel that vanishes on these points. `centred`: True if the
-    kernels are centred in feature space on these points. `kernels`: copies of single kernels on
+    kernels are centred in feature space on these points, whose `shares` (n,) of the mean are equal
+    by default. `kernels`: copies of single kernels on
     these points; by default single kernels are read from the bank. `traces` (M,): traces of the
     bank's kernels on these points; by default the bank is asked for them.
     """
@@ -117,6 +131,7 @@ class BankView:
     centred: bool
     kernels: ViewKernels | None = None
     traces: Floats | None = None
+    shares: Floats | None = None
 
     @property
     def id(self) -> str:
@@ -124,7 +139,8 @@ class BankView:
 
         Views of the same points have the same kernels, up to scale.
         """
-        return array_id(self.index, self.scale, np.array(self.centred))
+        shares = () if self.shares is None else (self.shares,)
+        return array_id(self.index, self.scale, np.array(self.centred), *shares)
 
     @property
     def n_points(self) -> int:
@@ -211,7 +227,7 @@ class BankView:
             case Matvec(kernels, _):
                 taken = bank_answer if self.index is None else bank_answer[:, self.index]
                 if self.centred:
-                    taken = taken - taken.mean(axis=1, keepdims=True)
+                    taken = taken - np.average(taken, axis=1, weights=self.shares, keepdims=True)
                 return (self.scale[kernels] * taken.T).T
 
     def _points(self, index: Ints | None) -> Ints | None:
@@ -230,11 +246,20 @@ class BankView:
 
     def _spread(self, vectors: Floats) -> Floats:
         """Centre vectors if the view is centred, and extend them to the bank's points."""
-        return self.padded(vectors - vectors.mean(axis=0) if self.centred else vectors)
+        return self.padded(self.from_centred(vectors) if self.centred else vectors)
+
+    def from_centred(self, vectors: Floats) -> Floats:
+        """Return ``H'v`` of vectors (n, ...), which kernels multiply as they do v once centred."""
+        found: Floats = vectors - vectors.mean(axis=0)
+        if self.shares is not None:
+            found = vectors - np.multiply.outer(self.shares, vectors.sum(axis=0))
+        return found
 
     def _spread_matrices(self, matrices: Floats) -> Floats:
-        if self.centred:
+        if self.centred and self.shares is None:
             matrices = centred_matrices(matrices.copy())
+        elif self.centred:
+            matrices = np.array([self.from_centred(self.from_centred(W).T) for W in matrices])
         if self.index is None:
             return matrices
         n = self.bank.n_points
@@ -250,7 +275,7 @@ class BankView:
             return combined if self.index is None else combined.on(self.index)
         if self.index is not None:
             combined = combined[..., self.index[:, None], self.index]
-        return centred_matrices(combined) if self.centred else combined
+        return centred_matrices(combined, self.shares) if self.centred else combined
 
 
 def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:
@@ -276,6 +301,7 @@ def make_views(
     normalisations: Sequence[str],
     budget: MemoryBudget | None = None,
     presence: Presence | None = None,
+    weights: Floats | None = None,
 ) -> list[BankView]:
     """Return a view for each set of points; the factors of all of them are fitted together.
 
@@ -293,7 +319,8 @@ def make_views(
     points would then differ from kernel to kernel, and a pass could not combine them.
 
     `indices`: points of each view, each at most once; None for all points. `presence`: which of the
-    N points have which kernels; by default all have all.
+    N points have which kernels; by default all have all. `weights` (N,): a point of weight 2 counts
+    in traces, variances and means as two points.
     """
     for name in normalisations:
         if name not in NORMALISATIONS:
@@ -306,20 +333,17 @@ def make_views(
     centred = "centre" in normalisations
     if centred and presence is not None:
         check_uncentred(normalisations, "normalisation")
-    scales = _scales(bank, indices, normalisations, presence)
-    return [
-        BankView(bank, index, scale, centred, _own_kernels(bank, index, centred, budget), traces)
-        for index, (scale, traces) in zip(indices, scales, strict=True)
-    ]
-
-
-def _own_kernels(
-    bank: Bank, index: Ints | None, centred: bool, budget: MemoryBudget | None
-) -> ViewKernels | None:
-    """Return copies of kernels on some points if they save enough, else None."""
-    if index is None or budget is None or not ViewKernels.pays(len(index), bank):
-        return None
-    return ViewKernels(bank, index, centred=centred, budget=budget)
+    views = []
+    scales = _scales(bank, indices, normalisations, presence, weights)
+    for index, (scale, traces) in zip(indices, scales, strict=True):
+        shares, own = None, None
+        if centred and weights is not None:
+            shares = weights if index is None else weights[index]
+            shares = shares / shares.sum()
+        if index is not None and budget is not None and ViewKernels.pays(len(index), bank):
+            own = ViewKernels(bank, index, centred=centred, budget=budget, shares=shares)
+        views.append(BankView(bank, index, scale, centred, own, traces, shares))
+    return views
 
 
 def _scales(
@@ -327,17 +351,19 @@ def _scales(
     indices: Sequence[Ints | None],
     normalisations: Sequence[str],
     presence: Presence | None,
+    weights: Floats | None,
 ) -> list[tuple[Floats, Floats | None]]:
     """Return the factors of all kernels on each set of points, by one pass at most, and traces.
 
-    The traces are None if no factor depends on them.
+    The traces are None if no factor depends on them, and where points have weights.
     """
     parts = divisors(normalisations)
     if not indices or not parts:
         return [(np.ones(bank.n_kernels), None) for _ in indices]
     membership = np.zeros((bank.n_points, len(indices)))
     for column, index in enumerate(indices):
-        membership[slice(None) if index is None else index, column] = 1.0
+        chosen = slice(None) if index is None else index
+        membership[chosen, column] = 1.0 if weights is None else weights[chosen]
     if takes_pass(normalisations):
         traces, totals = answer(bank, [Diagonal(membership), Quadratic(membership)])
     else:
@@ -345,9 +371,11 @@ def _scales(
         totals = np.zeros_like(traces)
     sizes = membership.sum(axis=0)
     found = []
-    for trace, total, n, index in zip(traces.T.copy(), totals.T, sizes, indices, strict=True):
-        present = n if presence is None else presence.counts(index)
-        found.append((_fitted(bank, trace, total, n, parts, present), trace))
+    for column, n in enumerate(sizes):
+        trace, total, own = traces[:, column].copy(), totals[:, column], membership[:, column]
+        present = n if presence is None else presence.counts(own)
+        scale = _fitted(bank, trace, total, n, parts, present)
+        found.append((scale, trace if weights is None else None))
     return found
 
 
@@ -366,7 +394,7 @@ def _fitted(
     one named decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
     """
     noise = (16 * np.finfo(bank.dtype).eps + n * np.finfo(np.float64).eps) * np.abs(traces)
-    present = np.maximum(present, 1.0)
+    present = np.where(np.asarray(present) > 0.0, present, 1.0)
     centred_traces = traces - totals / present
     size = np.ones(len(traces))
     alive = np.ones(len(traces), dtype=bool)

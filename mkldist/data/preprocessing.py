@@ -20,6 +20,8 @@ from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import PreprocessingSpec
 from mkldist.spec.kinds import Imputation
 
+ROUNDING = 1e-12  # of sums of weights, relative
+
 
 @dataclass(frozen=True, eq=False)
 class FeatureScale:
@@ -70,11 +72,13 @@ def _filled(x: Floats, fill: Floats | None, absent: Bools | None = None) -> Floa
 class _Rows:
     """Features (n, d) whose missing values are filled where rows are asked for.
 
-    Statistics are those of the rows `fitted`, None for all.
+    Statistics are those of the rows `fitted`, None for all, of which each counts as often as its
+    weight in `weights` says, None for once.
     """
 
     x: Floats
     fitted: Ints | None
+    weights: Floats | None = None
     fill: Floats | None = None
     absent: Bools | None = None  # (n, d) features of views that points lack; they stay missing
 
@@ -89,19 +93,16 @@ class _Rows:
         """Return the rows of a data set, filled by the values of those that are fitted."""
         if dataset.x is None:
             raise ValueError(f"{dataset.name}: no features")
-        x, fitted = dataset.x, _fitted_rows(spec, split)
+        x, (fitted, weights) = dataset.x, _fitted_rows(spec, split, dataset.weights)
         if impute is None:
-            return cls(x, fitted)
-        from sklearn.impute import SimpleImputer
-
+            return cls(x, fitted, weights)
         fill = np.empty(x.shape[1])
         for some in row_blocks(
             x.shape[1], x.itemsize * (len(x) if fitted is None else len(fitted))
         ):
             block = x[:, some] if fitted is None else x[fitted, some]
-            imputer = SimpleImputer(strategy=impute, keep_empty_features=True)
-            fill[some] = imputer.fit(block).statistics_
-        return cls(x, fitted, fill, dataset.absent)
+            fill[some] = imputed_values(block, impute, weights)
+        return cls(x, fitted, weights, fill, dataset.absent)
 
     def __getitem__(self, rows: slice | Ints) -> Floats:
         """Return some rows."""
@@ -118,7 +119,8 @@ class _Rows:
                 rows = self[fitted[block]]
                 ranges.partial_fit(rows)
                 if kind == "zscore":
-                    moments.partial_fit(rows)
+                    own = None if self.weights is None else self.weights[block]
+                    moments.partial_fit(rows, sample_weight=own)
         return ranges, moments
 
     def scale(self, spec: PreprocessingSpec) -> FeatureScale:
@@ -128,9 +130,10 @@ class _Rows:
             return FeatureScale(np.zeros(d), np.ones(d))
         if spec.scale == "tfidf":
             fitted = np.arange(len(self.x)) if self.fitted is None else self.fitted
+            weights = np.ones(len(fitted)) if self.weights is None else self.weights
             blocks = row_blocks(len(fitted), self.x.itemsize * d)
-            counts = sum(np.count_nonzero(np.nan_to_num(self[fitted[b]]), axis=0) for b in blocks)
-            return _term_scale(len(fitted), np.asarray(counts, dtype=np.float64))
+            counts = sum(weights[b] @ (np.nan_to_num(self[fitted[b]]) != 0.0) for b in blocks)
+            return _term_scale(float(weights.sum()), np.asarray(counts, dtype=np.float64))
         ranges, moments = self.statistics(spec.scale)
         low, high = ranges.data_min_, ranges.data_max_
         with np.errstate(over="ignore", invalid="ignore"):
@@ -143,12 +146,51 @@ class _Rows:
         return FeatureScale(np.where(constant, low, centre), np.where(constant, 1.0, spread))
 
 
-def _fitted_rows(spec: PreprocessingSpec, split: Split | None) -> Ints | None:
-    """Return the rows on which preprocessing is fitted; None for all."""
-    return None if spec.fit == "all" or split is None else split.known
+def imputed_values(x: Floats, strategy: str, weights: Floats | None) -> Floats:
+    """Return what replaces missing values, (d,), where rows (n, d) count as often as they weigh.
+
+    Without weights these are the statistics of ``SimpleImputer``, and so they are with whole
+    weights, of rows repeated.  A feature without any value gets 0.
+    """
+    if weights is None:
+        from sklearn.impute import SimpleImputer
+
+        imputer = SimpleImputer(strategy=strategy, keep_empty_features=True)
+        return np.asarray(imputer.fit(x).statistics_)
+    found = np.zeros(x.shape[1])
+    for j, column in enumerate(x.T):
+        known = ~np.isnan(column)
+        if not known.any():
+            continue
+        values, number = np.unique(column[known], return_inverse=True)
+        sums = np.bincount(number, weights[known])
+        if strategy == "mean":
+            found[j] = np.average(values, weights=sums)
+        elif strategy == "most_frequent":
+            found[j] = values[(sums >= sums.max() * (1.0 - ROUNDING)).argmax()]
+        else:  # the mean of the least and the greatest median
+            shares = np.cumsum(sums) / sums.sum()
+            least, greatest = (
+                (shares >= 0.5 - ROUNDING).argmax(),
+                (shares > 0.5 + ROUNDING).argmax(),
+            )
+            found[j] = values[least] / 2 + values[greatest] / 2
+    return found
 
 
-def _term_scale(n_rows: int, n_t: Floats) -> FeatureScale:
+def _fitted_rows(
+    spec: PreprocessingSpec, split: Split | None, weights: Floats | None
+) -> tuple[Ints | None, Floats | None]:
+    """Return the rows on which preprocessing is fitted, None for all, and their weights above 0."""
+    rows = None if spec.fit == "all" or split is None else split.known
+    if weights is None:
+        return rows, None
+    rows = np.arange(len(weights)) if rows is None else rows
+    rows = rows[weights[rows] > 0.0]
+    return rows, weights[rows]
+
+
+def _term_scale(n_rows: float, n_t: Floats) -> FeatureScale:
     """Return the scaling of counts of terms by ``TfidfTransformer(norm=None)``.
 
     Each term stands in n_t, (d,), of the fitted rows.
@@ -157,16 +199,18 @@ def _term_scale(n_rows: int, n_t: Floats) -> FeatureScale:
     return FeatureScale(np.zeros(len(n_t)), 1.0 / idf)
 
 
-def _sparse_scale(spec: PreprocessingSpec, x: Any, split: Split | None) -> FeatureScale:
+def _sparse_scale(spec: PreprocessingSpec, dataset: Dataset, split: Split | None) -> FeatureScale:
     """Return the scaling of sparse features (n, d), of which no zero is stored."""
-    d, fitted = x.shape[1], _fitted_rows(spec, split)
+    x, (fitted, weights) = dataset.sparse, _fitted_rows(spec, split, dataset.weights)
+    d = x.shape[1]
     if spec.scale == "none":
         return FeatureScale(np.zeros(d), np.ones(d))
     if spec.scale != "tfidf":
         raise ValueError(f"scale {spec.scale!r} of sparse features")
     rows = x if fitted is None else x[fitted]
-    n_t = np.bincount(rows.indices, minlength=d).astype(np.float64)
-    return _term_scale(rows.shape[0], n_t)
+    own = np.ones(rows.shape[0]) if weights is None else weights
+    n_t = np.bincount(rows.indices, np.repeat(own, np.diff(rows.indptr)), minlength=d)
+    return _term_scale(float(own.sum()), np.asarray(n_t, dtype=np.float64))
 
 
 def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
@@ -178,10 +222,11 @@ def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None 
     ``zscore`` subtracts the mean and divides by the standard deviation (of the population);
     ``minmax`` maps the range of the fitted rows onto [-1, 1]. A feature that is constant on the
     fitted rows is only shifted, to 0 on these rows.  ``tfidf`` multiplies counts by the inverse
-    document frequency.
+    document frequency.  Rows that have weights count as often as these say, and those of weight 0
+    are not fitted on.
     """
     if dataset.sparse is not None:
-        kept: Floats = _sparse_scale(spec, dataset.sparse, split).scaled(dataset.sparse)
+        kept: Floats = _sparse_scale(spec, dataset, split).scaled(dataset.sparse)
         return kept
     rows = _Rows.of(spec, dataset, split, dataset.impute)
     if spec.scale == "none" and rows.fill is None:
@@ -217,9 +262,11 @@ def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None
     return rows.x if rows.fill is None else rows[slice(None)]
 
 
-def feature_scale(spec: PreprocessingSpec, x: Floats, split: Split | None = None) -> FeatureScale:
+def feature_scale(
+    spec: PreprocessingSpec, x: Floats, split: Split | None = None, weights: Floats | None = None
+) -> FeatureScale:
     """Return the scaling of features x (n, d) by :func:`preprocessed`, without filling."""
-    return _Rows(x, _fitted_rows(spec, split)).scale(spec)
+    return _Rows(x, *_fitted_rows(spec, split, weights)).scale(spec)
 
 
 def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
@@ -231,8 +278,8 @@ def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
     if dataset.sparse is not None:
         from sklearn.utils.sparsefuncs import mean_variance_axis
 
-        variances = mean_variance_axis(dataset.sparse, axis=0)[1]
-        return np.asarray(np.sqrt(variances) / _sparse_scale(spec, dataset.sparse, None).spread)
+        variances = mean_variance_axis(dataset.sparse, axis=0, weights=dataset.weights)[1]
+        return np.asarray(np.sqrt(variances) / _sparse_scale(spec, dataset, None).spread)
     rows = _Rows.of(spec, dataset, None, dataset.impute)
     ranges, moments = rows.statistics()
     varies = ranges.data_min_ != ranges.data_max_
@@ -247,7 +294,7 @@ def fitted_preprocessing(
     `impute` replaces values that new rows miss; the data set itself may miss none.
     """
     if dataset.sparse is not None:
-        return FittedPreprocessing(None, _sparse_scale(spec, dataset.sparse, split))
+        return FittedPreprocessing(None, _sparse_scale(spec, dataset, split))
     if dataset.x is None:  # views of Gram matrices alone
         d = dataset.n_features
         return FittedPreprocessing(None, FeatureScale(np.zeros(d), np.ones(d)))
@@ -281,6 +328,8 @@ def target_scale(spec: PreprocessingSpec, dataset: Dataset, split: Split) -> Tar
     if spec.target == "none" or dataset.task == "classification":
         return TargetScale()
     y = dataset.y[split.train]
-    spread = float(y.std())
+    weights = None if dataset.weights is None else dataset.weights[split.train]
+    mean = np.average(y, weights=weights)
+    spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weights)))
     constant = spread == 0 or bool((y == y[0]).all())
-    return TargetScale(float(y[0] if constant else y.mean()), 1.0 if constant else spread)
+    return TargetScale(float(y[0] if constant else mean), 1.0 if constant else spread)

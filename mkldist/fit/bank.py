@@ -167,6 +167,7 @@ def as_dataset(
         y=np.zeros(features.n_points),
         classes=None,
         feature_names=features.names,
+        weights=features.weights,
         groups=columns | group_columns(groups, features.names, "X"),
         views=of_views,
         given=given,
@@ -643,7 +644,7 @@ class KernelBank:
         if backend == FACTORS:
             self._backend = FACTORS
             factors = factored(self._source, limits, dtype, seed, folder)
-            [view] = factors.views([None], steps)
+            [view] = factors.views([None], steps, features.weights)
             self.factored = replace(factors, scale=view.scale)
             self.view = self.factored.view
             return
@@ -662,7 +663,8 @@ class KernelBank:
                 points=content, kernels=kernels_id, cosine=cosine, dtype=stored_as
             )
             bank = stored(lambda: source, identity, size, chosen, self._root(folder))
-        [self.view] = make_views(bank, [None], steps, presence=source.presence)
+        weights = features.weights
+        [self.view] = make_views(bank, [None], steps, None, source.presence, weights)
 
     @classmethod
     def from_grams(
@@ -792,7 +794,8 @@ class KernelBank:
         if self._inspection is not None:
             part._passed = self._passed[index]
         traces = None if whole.traces is None else whole.traces[index]
-        part.view = BankView(bank, None, whole.scale[index], whole.centred, traces=traces)
+        scale, shares = whole.scale[index], whole.shares
+        part.view = BankView(bank, None, scale, whole.centred, traces=traces, shares=shares)
         return part
 
     def __array__(self, *_: object, **__: object) -> npt.NDArray[Any]:
@@ -824,11 +827,12 @@ class KernelBank:
     def views(self, points: Sequence[Ints]) -> list[BankView]:
         """Return the kernels on some of the points for each of several sets, normalised there."""
         steps = tuple(step for step in self._normalisations if step != "cosine")
+        weights = None if self._kernels is None else self._features.weights
         if self.factored is not None:
-            return self.factored.views(points, steps)
+            return self.factored.views(points, steps, weights)
         presence = None if self._kernels is None else self._source.presence
         budget = MemoryBudget(view_cache_bytes(None))
-        return make_views(self.view.bank, points, steps, budget, presence)
+        return make_views(self.view.bank, points, steps, budget, presence, weights)
 
     @property
     def kernels(self) -> pd.DataFrame:

@@ -61,7 +61,7 @@ class BankFunctions:
         """Return the decision functions of a solver in terms of the kernels as stored.
 
         Centring is linear in a row of kernel values.  It is therefore moved into the coefficients,
-        ``c -> Hc``, and into the bias, for which the active kernels are combined.
+        ``c -> H'c``, and into the bias, for which the active kernels are combined.
 
         `kernel_weights` are (M,); `coefficients` (n,), or (S, n) of each kernel's own, of one
         number `bias`, and with a last axis k of an array `bias` (k,).
@@ -75,11 +75,12 @@ class BankFunctions:
         made = cls(kernels, weights[kernels], coefficients, np.atleast_1d(np.float64(bias)))
         if not view.centred:
             return made
-        columns = np.moveaxis(coefficients, -1, 0)
-        centred = np.stack([c - c.mean(axis=-1, keepdims=True) for c in columns], axis=-1)
+        by_point = view.from_centred(np.moveaxis(coefficients, -2, 0))
+        centred = np.moveaxis(by_point, 0, -2)
         made = replace(made, coefficients=centred, bias=np.zeros(len(made.bias)))
         points = slice(None) if view.index is None else view.index
-        means = [float(row[points].mean()) for row in answered(view.bank, bank_values(view, made))]
+        values = answered(view.bank, bank_values(view, made))
+        means = [float(np.average(row[points], weights=view.shares)) for row in values]
         return replace(made, bias=bias - np.array(means))
 
 

@@ -184,6 +184,12 @@ class BankInputs:
         found: Presence | None = self._found["presence"]
         return found
 
+    @property
+    def row_weights(self) -> Floats | None:
+        """The weights of the bank's points, (n,); None for ones."""
+        weights = self.dataset.weights
+        return weights if weights is None or self.rows is None else weights[self.rows]
+
     def laplacian(
         self, graph: GraphTable, split: int, make: Callable[..., Any] = graph_laplacian
     ) -> Any:
@@ -528,10 +534,10 @@ def fit(
     indices = [inputs.view_index(training_view) for training_view in training_views]
     steps = inputs.view_normalisations
     if isinstance(bank, FactoredKernels):
-        views = bank.views(indices, steps)
+        views = bank.views(indices, steps, inputs.row_weights)
     else:
         budget = MemoryBudget(view_cache_bytes(memory_limit))
-        views = make_views(bank, indices, steps, budget, inputs.presence)
+        views = make_views(bank, indices, steps, budget, inputs.presence, inputs.row_weights)
     batch = _Batch(
         inputs,
         dict(zip(training_views, views, strict=True)),

@@ -27,7 +27,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mkldist.calibration import Calibrated, fit_curves
-from mkldist.core.arrays import LEARNT, Floats, Ints, Target
+from mkldist.core.arrays import LEARNT, Array, Floats, Ints, Target
 from mkldist.core.checksums import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.wording import pluralize
@@ -38,12 +38,14 @@ from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.decision import Contributions, LabelCoding
 from mkldist.fit.inputs import Features, check_texts, divided, text_names
 from mkldist.fit.preprocess import (
+    DistinctRows,
     check_columns,
     check_labels,
     check_views,
     column_views,
-    counted_rows,
+    counts_rows,
     encoded,
+    fit_steps,
     fitted_numbers,
     one_against_rest,
     preparation,
@@ -75,7 +77,8 @@ MOST_CACHED = GIB  # bytes of banks in memory by default,
 CACHED_SHARE = 8  # and at most an eighth of this machine's
 NEIGHBOURS = 10  # of each row in the graph, as in a sweep
 FOLDS, FOLDS_OF_C = 5, 3  # of calibration, and that choose C; at most the rows of a class
-_HeldOut = tuple[Sequence[tuple[Ints, Ints]], Sequence[Floats]]
+_Folds = list[tuple[Ints, Ints]]  # training and held-out rows
+_HeldOut = tuple[_Folds, Sequence[Floats]]
 """Training and held-out rows of folds, and the decision values (h, k) of the held-out ones."""
 FOLDS_TOL = 3.0  # times tol
 ROUNDING = 1e-9  # of the largest coefficient, and of scores
@@ -446,7 +449,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
         points = self._fit_preparation(rows)
         laplacian = None if graph is None else self._laplacian(points.points, graph)
-        size = f"{pluralize(points.n_points, 'row')} and {pluralize(len(points.names), 'feature')}"
+        word = "row" if points.weights is None else "different row"
+        size = f"{pluralize(points.n_points, word)} and {pluralize(len(points.names), 'feature')}"
         tell(f"makes the kernels of {size}, or takes those it made before")
         given: dict[str, Any] = {"weights": weights, "laplacian": laplacian, "verbose": verbose}
         classes, solutions = self._function_names, []
@@ -477,6 +481,15 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
                 table.insert(0, "class", [name] * len(table))
         self.kernel_weights_ = pd.concat(tables, ignore_index=True)
 
+    def _distinct(self, rows: Features, sample_weight: Any, *beside: Array) -> DistinctRows:
+        """Return the rows to fit on: those of weight above zero, equal ones as one of their sum.
+
+        Where the method or a transformer takes no weights, equal rows stay apart.
+        """
+        join = METHODS[self.method].weighs_points
+        join = join and not (counts_rows(self.impute) or counts_rows(self.scale))
+        return DistinctRows.of(rows, sample_weight, beside, join=join)
+
     def _fit_preparation(self, rows: Features) -> Features:
         """Fit imputation and scaling on rows, and return these as kernels take them."""
         names = getattr(self, "feature_names_in_", None)
@@ -499,7 +512,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             if isinstance(self.impute, str) and self.impute != "none":
                 check_values(rows.points, self._features, "median", "X")
             steps = preparation(self.impute, self.scale, self._views)
-        self.preparation_ = steps.fit(rows.points)
+        self.preparation_ = fit_steps(steps, rows.points, rows.weights)
         return self._prepared(rows)
 
     def _prepared(self, rows: Features) -> Features:
@@ -748,7 +761,7 @@ class SupervisedClassifier(KernelClassifier):
         y : (n,) array-like
             Labels of any type, of two classes or more.
         sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply `C`, and those of held-out rows in scores.
+            Weights of the rows: how often each counts, in scores of folds too.
         groups : (n,) array-like, optional
             Groups of rows that are not to be divided among folds.
 
@@ -773,7 +786,12 @@ class SupervisedClassifier(KernelClassifier):
         X = pandas_frame(X)
         _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
         rows, y = self._checked(X, y=y)
-        used, weights = counted_rows(y, sample_weight, self.class_weight)
+        own_groups = None if groups is None else np.asarray(groups)
+        folds = self._given_folds(y, own_groups)
+        beside = [y, *([] if groups is None else [own_groups]), *_sides(folds, len(y))]
+        distinct = self._distinct(rows, sample_weight, *beside)
+        used, own = distinct.first, distinct.weights
+        weights = sample_weights(y[used], own, self.class_weight)
         numbers = self._learn_classes(y[used])
         shared, can_share = self.shared_weights, METHODS[self.method].joint_classes
         shared = len(self.classes_) > 2 and (can_share if shared is None else shared)
@@ -782,27 +800,38 @@ class SupervisedClassifier(KernelClassifier):
             found = f"True for {self.method}, which {LEARNS_CLASSES_APART.reason}"
             raise SpecError("shared_weights", found, f"False, or one of the methods {able}")
         problems = one_against_rest(numbers, len(self.classes_), shared=shared)
-        own = None
-        if sample_weight is not None:
-            own = np.broadcast_to(np.asarray(sample_weight, np.float64), len(y))[used]
-        of_groups = None if groups is None else np.asarray(groups)[used]
+        order = np.argsort(used)  # folds are those of rows in their own order
+
+        def divided(cv: Any, default: int, hint: str) -> _Folds:
+            if folds is not None:
+                found = [(distinct.at(train), distinct.at(held)) for train, held in folds]
+            else:
+                rows = used[order]
+                of_groups = None if own_groups is None else own_groups[rows]
+                parts = _folds(cv, y[rows], of_groups, default, hint)
+                found = [(np.sort(order[train]), np.sort(order[held])) for train, held in parts]
+            _check_folds(found, y[used])
+            return found
 
         self._calibrated = None
 
         def choose(bank: KernelBank) -> Mapping[str, Any]:
             given = bank, problems, settings, y[used]
-            chosen, held_out = self._chosen(*given, sample_weight=own, groups=of_groups)
+            chosen, held_out = self._chosen(*given, sample_weight=own, divided=divided)
             if self.calibration is not None:
                 if held_out is None:
-                    hint = "Set calibration=None, or add rows of it"
-                    folds = _folds(None, y[used], of_groups, FOLDS, hint)
-                    [values] = self._on_folds(bank, problems, folds, [settings], y[used], own)
-                    held_out = folds, values
+                    parts = divided(None, FOLDS, "Set calibration=None, or add rows of it")
+                    [values] = self._on_folds(bank, problems, parts, [settings], y[used], own)
+                    held_out = parts, values
                 self._calibrated = self._calibration(*held_out, numbers, own, weights)
             return chosen
 
-        self._fit_problems(rows.where(used), problems, settings, weights=weights, choose=choose)
+        self._fit_problems(rows.at(used, own), problems, settings, weights=weights, choose=choose)
         return self
+
+    def _given_folds(self, y: npt.NDArray[Any], groups: Any) -> _Folds | None:
+        """Return folds of all rows that the user gives; None where they are yet to be made."""
+        return None
 
     def _chosen(
         self,
@@ -812,7 +841,7 @@ class SupervisedClassifier(KernelClassifier):
         y: npt.NDArray[Any],
         *,
         sample_weight: Floats | None,
-        groups: Any,
+        divided: Callable[[Any, int, str], _Folds],
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return settings that are chosen on a bank, none, and decisions on folds at them."""
         return {}, None
@@ -840,7 +869,7 @@ class SupervisedClassifier(KernelClassifier):
 
     def _calibration(
         self,
-        folds: Sequence[tuple[Ints, Ints]],
+        folds: _Folds,
         values: Sequence[Floats],
         numbers: Ints,
         sample_weight: Floats | None,
@@ -931,8 +960,7 @@ class MKLClassifier(SupervisedClassifier):
         Relative duality gap at which to stop.  Below the default few decisions change, and no more
         of them are right.
     class_weight : dict, "balanced" or None
-        Weights of classes.  They multiply `C`, and so does ``sample_weight``; rows of weight zero
-        are left out.  Imputation, scaling and normalisation count every other row once.
+        Weights of classes, which multiply `C`.
     shared_weights : bool, optional
         True if more than two classes are to share kernel weights, False for weights of each; by
         default they share them where the method can.
@@ -994,6 +1022,11 @@ class MKLClassifier(SupervisedClassifier):
 
     Notes
     -----
+    A row of ``sample_weight`` 2 counts as two equal rows everywhere: in the losses, imputation,
+    scaling, widths, the normalisation of kernels, balanced classes and folds.  Equal rows with one
+    label are one row whose weights add up, unless the method takes no weights; rows of weight zero
+    are left out.  A transformer of yours gets the weights if its ``fit`` takes them.
+
     M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
     iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger
     `tol` make a fit cheaper.
@@ -1111,6 +1144,11 @@ class MKLClassifierCV(SupervisedClassifier):
             raise SpecError("method", found, "a method with C, which is chosen among Cs")
         return settings
 
+    def _given_folds(self, y: npt.NDArray[Any], groups: Any) -> _Folds | None:
+        if self.cv is None or isinstance(self.cv, int | np.integer):
+            return None
+        return _folds(self.cv, y, groups, FOLDS_OF_C, "")
+
     def _chosen(
         self,
         bank: KernelBank,
@@ -1119,14 +1157,14 @@ class MKLClassifierCV(SupervisedClassifier):
         y: npt.NDArray[Any],
         *,
         sample_weight: Floats | None,
-        groups: Any,
+        divided: Callable[[Any, int, str], _Folds],
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return the C of the best mean score; set what :meth:`fit` tells of the choice."""
         given = self.Cs if np.iterable(self.Cs) and not isinstance(self.Cs, str) else [self.Cs]
         Cs = [positive("Cs", C) for C in given]
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
-        folds = _folds(self.cv, y, groups, FOLDS_OF_C, "Add rows of it, or choose C without folds")
+        folds = divided(self.cv, FOLDS_OF_C, "Add rows of it, or choose C without folds")
         scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
         values = self._on_folds(bank, problems, folds, each, y, sample_weight)
         scores = np.empty((len(Cs), len(folds)))
@@ -1157,7 +1195,7 @@ class MKLClassifierCV(SupervisedClassifier):
 def _folds(
     cv: Any, y: npt.NDArray[Any], groups: Any, default: int, hint: str
 ) -> list[tuple[Ints, Ints]]:
-    """Return the training and the held-out rows of folds; refuse folds that lack a class.
+    """Return the training and the held-out rows of folds.
 
     Without `cv` a class of one row, or of one group, is refused with the `hint`.
     """
@@ -1168,19 +1206,34 @@ def _folds(
         if min(each) < 2:
             what = "row" if groups is None else "group"
             found = f"class {classes.tolist()[int(np.argmin(each))]!r} in one {what}"
-            raise DataError("y", found, f"two {what}s of each class or more, for folds", hint)
+            expected = f"two {'different ' * (groups is None)}{what}s of each class, for folds"
+            raise DataError("y", found, expected, hint)
         cv = min(default, *each)
     if groups is not None and isinstance(cv, int | np.integer):
         cv = StratifiedGroupKFold(int(cv))
     splitter = check_cv(cv, y, classifier=True)
-    folds = list(splitter.split(np.zeros((len(y), 1)), y, groups))
+    return list(splitter.split(np.zeros((len(y), 1)), y, groups))
+
+
+def _check_folds(folds: _Folds, y: npt.NDArray[Any]) -> None:
+    """Refuse folds that hold all rows of a class."""
+    classes, numbers = np.unique(y, return_inverse=True)
     for number, (train, _) in enumerate(folds):
         left = np.bincount(numbers[train], minlength=len(classes))
         if not left.all():
             lacking = classes.tolist()[left.argmin()]
             found = f"fold {number} (from 0) with all rows of class {lacking!r}"
             raise DataError("cv", found, "rows of each class outside each fold", "Set fewer folds")
-    return folds
+
+
+def _sides(folds: _Folds | None, n: int) -> list[Array]:
+    """Return which rows each fold trains on and which it holds out, (n, 2) for each."""
+    found = []
+    for train, held in folds or ():
+        sides = np.zeros((n, 2), dtype=bool)
+        sides[train, 0], sides[held, 1] = True, True
+        found.append(sides)
+    return found
 
 
 class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -1267,8 +1320,7 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         y : (n,) array-like
             Values.
         sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply their losses; rows of weight zero are left out.
-            Imputation, scaling and normalisation count every other row once.
+            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.
 
         Raises
         ------
@@ -1280,8 +1332,9 @@ class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
         _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight)
         rows, y = self._checked(X, y=y, y_numeric=True)
         values = np.asarray(y, dtype=np.float64)
-        used, weights = counted_rows(values, sample_weight)
-        rows, values = rows.where(used), values[used]
+        distinct = self._distinct(rows, sample_weight, values)
+        weights = distinct.weights
+        rows, values = rows.at(distinct.first, weights), values[distinct.first]
         constant = bool((values == values[0]).all())
         centre = float(values[0] if constant else np.average(values, weights=weights))
         variance = 1.0 if constant else np.average((values - centre) ** 2, weights=weights)
@@ -1353,8 +1406,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         y : object
             Ignored.
         sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply their losses; rows of weight zero are left out.
-            Imputation, scaling and normalisation count every other row once.
+            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.
 
         Warns
         -----
@@ -1366,8 +1418,9 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         method, settings = self._method_settings()
         _warn_of_other_rows(X=X, sample_weight=sample_weight)
         rows, _ = self._checked(X)
-        used, weights = counted_rows(np.zeros(rows.n_points), sample_weight)
-        rows = rows.where(used)
+        distinct = self._distinct(rows, sample_weight)
+        weights = distinct.weights
+        rows = rows.at(distinct.first, weights)
         n = rows.n_points if weights is None else float(weights.sum())
         settings = _with_strength(method, positive("C", self.C) / n, settings, "C")
         self._fit_problems(
@@ -1387,7 +1440,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         elif (coefficients > ROUNDING * coefficients.max()).all():
             reason = f"C={self.C:g} is too small. Raise C"
         if reason:
-            listed = pluralize(rows.n_points, "training row")
+            listed = pluralize(int((distinct.number >= 0).sum()), "training row")
             warnings.warn(f"OneClassMKL: {listed}, all outliers: {reason}", stacklevel=2)
         return self
 
@@ -1493,8 +1546,8 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         y : (n,) array-like
             Labels of two classes or more, and -1 where there is none.
         sample_weight : (n,) array-like, optional
-            Weights of the rows, which multiply the losses of labelled ones; rows of weight zero are
-            left out.  The graph, imputation, scaling and normalisation count every other row once.
+            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.  The
+            graph and the norm on it have equal rows once, whatever they weigh.
 
         Raises
         ------
@@ -1507,8 +1560,9 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             settings = {"gamma_i": positive("gamma_i", self.gamma_i, or_zero=True), **settings}
         _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight)
         all_rows, all_labels = self._checked(X, y=y)
-        used, weights = counted_rows(np.zeros(all_rows.n_points), sample_weight)
-        rows, y = all_rows.where(used), all_labels[used]
+        distinct = self._distinct(all_rows, sample_weight, all_labels)
+        weights = distinct.weights
+        rows, y = all_rows.at(distinct.first, weights), all_labels[distinct.first]
         labelled = _labelled(y)
         numbers = self._learn_classes(y[labelled])
         problems = []
@@ -1524,8 +1578,8 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         needed = graph if method.needs_laplacian else None
         self._fit_problems(rows, problems, settings, weights=weights, graph=needed)
         self.transduction_ = self._predicted(self._values(self._prepared(all_rows)))
-        given = np.flatnonzero(used)[labelled]
-        self.transduction_[given] = y[labelled]
+        given = (distinct.number >= 0) & np.array([one != -1 for one in all_labels.tolist()])
+        self.transduction_[given] = all_labels[given]
         return self
 
 

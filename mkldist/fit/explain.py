@@ -367,6 +367,7 @@ class ExplainedRuns:
                 [inputs.view_index(learnt_from)],
                 inputs.view_normalisations,
                 presence=kernels.presence,
+                weights=inputs.row_weights,
             )
             points = inputs.new_points(view, rows, learnt)
             for c, (weights, own) in enumerate(zip(all_weights, all_coefficients, strict=True)):

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints, Target
+from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
 from mkldist.data.checks import as_features, canonical, check_sparse, check_values, common_rows
 from mkldist.data.dataset import TextColumns, fingerprint_parts, sparse_parts
@@ -332,6 +332,7 @@ class Features:
     `named` says that the user gave the names, `gaps` that points may lack features, which are then
     NaN.  `views` are the blocks that the features were given in, empty for a single block; `texts`
     are columns of texts beside the features.  `rows` is the index of a frame, None without one.
+    `weights` (n,) say how often points count in widths and normalisations; None for once.
     """
 
     points: Floats
@@ -341,6 +342,7 @@ class Features:
     views: dict[str, Features] = field(default_factory=dict)
     texts: TextColumns | None = None
     rows: Any = None
+    weights: Floats | None = None
 
     @property
     def n_points(self) -> int:
@@ -356,12 +358,13 @@ class Features:
     def arrays(self) -> tuple[Array, ...]:
         """The arrays that tell these points from others."""
         own = sparse_parts(self.points) if is_sparse(self.points) else (self.points,)
-        return (*own, *fingerprint_parts(self.texts))
+        weights = () if self.weights is None else (self.weights,)
+        return (*own, *fingerprint_parts(self.texts), *weights)
 
-    def where(self, chosen: Bools) -> Features:
-        """Return some of the points."""
-        texts = None if self.texts is None else self.texts.of_rows(np.flatnonzero(chosen))
-        return replace(self, points=self.points[chosen], texts=texts)
+    def at(self, rows: Ints, weights: Floats | None) -> Features:
+        """Return some of the points, with their weights."""
+        texts = None if self.texts is None else self.texts.of_rows(rows)
+        return replace(self, points=self.points[rows], texts=texts, weights=weights)
 
     @classmethod
     def of(

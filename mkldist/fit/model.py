@@ -793,13 +793,11 @@ class Model:
     ) -> Floats:
         """Return decision values of rows in Python, (t, k), or what `decide` gives, (t, width)."""
         own = {} if views is None else views
+        if isinstance(own, Mapping):
+            id = self.columns.id
+            by_place = [name for name in own if id not in getattr(own[name], "columns", ())]
+            common_rows("", {"X": X, **{f"views[{name!r}]": own[name] for name in by_place}})
         joined = self.join(own, "views")
-        beside = {
-            f"views[{name!r}]": one
-            for name, one in own.items()
-            if self.columns.id not in getattr(one, "columns", ())
-        }
-        common_rows("", {"X": X, **beside})
         width = width or sum(len(function.bias) for function in self.functions)
         values = [np.empty((0, width))]
         step, sparse = self.rows_at_once(), self.is_sparse

@@ -6,7 +6,9 @@ preprocessing of sweeps and models.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self, get_args
 
@@ -19,15 +21,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import has_fit_parameter
 
-from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
+from mkldist.data.checks import canonical
 from mkldist.data.dataset import View, absent_of, lacking_rows
 from mkldist.data.labels import class_weights
-from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
+from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing, imputed_values
 from mkldist.data.tables import frame_features
 from mkldist.errors import DataError, SpecError, nearest
-from mkldist.fit.inputs import SHOWN
+from mkldist.fit.inputs import SHOWN, Features
+from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import WORDS_FOR_FEATURES
 from mkldist.spec.kinds import MissingView
 
@@ -138,6 +143,17 @@ def _rows_of(where: Bools) -> str:
     return truncate(FROM_ZERO.names(rows.tolist()), SHOWN)
 
 
+class WeightedImputer(SimpleImputer):  # type: ignore[misc]
+    """An imputer by a statistic of rows that count as often as they weigh."""
+
+    def fit(self, X: Floats, y: Any = None, sample_weight: Floats | None = None) -> Self:
+        """Fit the imputer; `sample_weight` is (n,)."""
+        super().fit(X)
+        if sample_weight is not None:
+            self.statistics_ = imputed_values(X, self.strategy, sample_weight)
+        return self
+
+
 class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An imputer that leaves the features of views which rows lack unfilled."""
 
@@ -147,9 +163,9 @@ class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.imputer = imputer
         self.views = views
 
-    def fit(self, X: Floats, y: Any = None) -> Self:
-        """Fit the imputer."""
-        self.imputer_ = clone(self.imputer).fit(X)
+    def fit(self, X: Floats, y: Any = None, sample_weight: Floats | None = None) -> Self:
+        """Fit the imputer; one of the user's may take no weights."""
+        self.imputer_ = fitted(clone(self.imputer), X, sample_weight)
         return self
 
     def transform(self, X: Floats) -> Floats:
@@ -164,12 +180,32 @@ class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def preparation(impute: Any, scale: Any, views: Mapping[str, View] | None = None) -> Pipeline:
     """Return the steps before the kernels, not yet fitted; rows may lack blocks of features."""
     words = ("median", "mean", "most_frequent")
-    imputers = {word: SimpleImputer(strategy=word, keep_empty_features=True) for word in words}
+    imputers = {word: WeightedImputer(strategy=word, keep_empty_features=True) for word in words}
     imputer = _step("impute", impute, imputers)
     if any(view.missing == "zero" for view in (views or {}).values()):
         imputer = PresentImputer(imputer, views or {})
     scalers = {"zscore": StandardScaler(), "minmax": MinMaxScaler((-1.0, 1.0))}
     return Pipeline([("impute", imputer), ("scale", _step("scale", scale, scalers))])
+
+
+def fitted(transformer: Any, X: Any, weights: Floats | None) -> Any:
+    """Return a transformer that is fitted on rows, with their weights if it takes these."""
+    if weights is None or not has_fit_parameter(transformer, "sample_weight"):
+        return transformer.fit(X)
+    return transformer.fit(X, sample_weight=weights)
+
+
+def fit_steps(steps: Pipeline, X: Any, weights: Floats | None) -> Pipeline:
+    """Return the steps before the kernels, fitted on rows, which count as often as they weigh."""
+    for _, step in steps.steps:
+        X = fitted(step, X, weights).transform(X)
+    return steps
+
+
+def counts_rows(transformer: Any) -> bool:
+    """Return True for a transformer of the user's that takes no weights of rows."""
+    known = transformer is None or isinstance(transformer, str)
+    return not known and not has_fit_parameter(transformer, "sample_weight")
 
 
 def _step(where: str, asked: Any, known: Mapping[str, Any]) -> Any:
@@ -192,7 +228,7 @@ def fitted_numbers(preparation: Pipeline, n_features: int) -> FittedPreprocessin
     if isinstance(imputer, PresentImputer):
         imputer = imputer.imputer_
     fill: Floats | None = None
-    if type(imputer) is SimpleImputer and imputer.strategy != "constant":
+    if type(imputer) in (SimpleImputer, WeightedImputer) and imputer.strategy != "constant":
         values = np.asarray(imputer.statistics_, dtype=np.float64)
         fill = np.where(np.isnan(values), 0.0, values)  # of features without any value
     elif not _does_nothing(imputer):
@@ -265,15 +301,66 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
     return [columns] if shared else [np.ascontiguousarray(column) for column in columns.T]
 
 
-def counted_rows(
-    y: npt.NDArray[Any], sample_weight: Any, class_weight: Any = None
-) -> tuple[Bools, Floats | None]:
-    """Return which rows have a weight above zero, and their :func:`sample_weights`."""
-    weights = sample_weights(y, sample_weight, class_weight)
-    if weights is None:
-        return np.ones(len(y), dtype=bool), None
-    used = weights > 0.0
-    return used, weights[used]
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Rows of weight above zero, equal ones once.
+
+    A row of weight 2 and two equal rows are thus one and the same.  Where rows weigh or some are
+    equal, the order depends on their content alone.
+    """
+
+    first: Ints  # (m,), the first row of each
+    weights: Floats | None  # (m,), sums of weights; None if all are 1
+    number: Ints  # (n,), the place of each row in these; -1 for rows of weight 0
+
+    @classmethod
+    def of(
+        cls, rows: Features, sample_weight: Any, beside: Sequence[Array], *, join: bool
+    ) -> DistinctRows:
+        """Return the rows that differ in features, texts or a value beside these, (n,) or (n, k).
+
+        Only with `join` are equal rows made one; of others, those of weight zero are left out.
+        """
+        n = rows.n_points
+        weights = sample_weights(np.zeros(n), sample_weight, None)
+        used = np.arange(n) if weights is None else np.flatnonzero(weights)
+        number, first = np.full(n, -1), used
+        if join:
+            keys = _digests(rows, beside, used)
+            _, place, of_key = np.unique(keys, return_index=True, return_inverse=True)
+            if weights is None and len(place) == len(used):
+                return cls(used, None, used)
+            own = np.bincount(of_key, None if weights is None else weights[used])
+            first, number[used], weights = used[place], of_key, own.astype(np.float64)
+        else:
+            number[used] = np.arange(len(used))
+            weights = None if weights is None else weights[used]
+        return cls(first, None if weights is None or (weights == 1.0).all() else weights, number)
+
+    def at(self, rows: Ints) -> Ints:
+        """Return the places of some rows, each once."""
+        found = np.unique(self.number[rows])
+        return found[found >= 0]
+
+
+def _digests(rows: Features, beside: Sequence[Array], used: Ints) -> list[str]:
+    """Return what tells rows from others by their content."""
+    points, texts = rows.points, rows.text_values
+    sparse = canonical(points) if is_sparse(points) else None
+    columns = [
+        np.asarray(one)[used].tolist() for one in (*beside, *([] if texts is None else [texts]))
+    ]
+    found = []
+    for i, *values in zip(used.tolist(), *columns, strict=True):
+        key = hashlib.blake2b(digest_size=16)
+        if sparse is None:
+            key.update((points[i] + 0.0).tobytes())  # -0.0 is 0.0
+        else:
+            own = slice(sparse.indptr[i], sparse.indptr[i + 1])
+            key.update(sparse.indices[own].astype(np.int64).tobytes() + sparse.data[own].tobytes())
+        key.update(repr(values).encode())
+        found.append(key.hexdigest())
+    return found
 
 
 def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:

@@ -64,10 +64,9 @@ class Presence:
         """Return the presence of some of the points."""
         return Presence(self.patterns[:, points], self.of_kernel)
 
-    def counts(self, index: Ints | None = None) -> Floats:
-        """Return the number of points, or of those at `index`, that each kernel has, (M,)."""
-        patterns = self.patterns if index is None else self.patterns[:, index]
-        found: Floats = patterns.sum(axis=1).astype(np.float64)[self.of_kernel]
+    def counts(self, weights: Floats) -> Floats:
+        """Return the sum of the weights (n,) of the points that have each kernel, (M,)."""
+        found: Floats = (self.patterns @ weights)[self.of_kernel]
         return found
 
 

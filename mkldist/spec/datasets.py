@@ -398,9 +398,9 @@ class DatasetSpec(TableFormat):
     out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` labelled rows of each
     training part."""
     weights: str | None = None
-    """Column of a table, or array of a `.npz` file or a zarr group, of row weights from 0, by which
-    `C` is multiplied. Rows of weight 0 are in no training part. Preprocessing, normalisation and
-    scores count every other row once."""
+    """Column of a table, or array of a `.npz` file or a zarr group, of row weights from 0: a row
+    counts so often in losses, preprocessing, widths and normalisation. Rows of weight 0 are in no
+    training part. Scores count every row once."""
     impute: Imputation | None = None
     """Replace missing values of a feature by the median, the mean or the most frequent of its
     values on the rows that `fit` of `[preprocessing]` names: by default those of the training part

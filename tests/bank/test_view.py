@@ -114,6 +114,28 @@ def test_answers_are_those_of_the_normalised_matrices(
         assert_allclose(found, plain, rtol=1e-10, atol=1e-12 * np.abs(plain).max())
 
 
+@pytest.mark.parametrize("budget", [None, MemoryBudget(2**20)], ids=["bank", "kept"])
+@pytest.mark.parametrize(
+    "chain", [(), ("trace",), ("variance",), ("centre", "trace")], ids="-".join
+)
+def test_points_count_as_often_as_they_weigh(bank, grams, chain, budget) -> None:
+    rng = np.random.default_rng(3)
+    index, weights = rng.permutation(N_POINTS)[:11], rng.integers(1, 4, N_POINTS).astype(float)
+    [view] = make_views(bank, [index], chain, budget, weights=weights)
+    often = np.repeat(np.arange(11), weights[index].astype(int))
+    repeated = index[often]
+    first = np.unique(often, return_index=True)[1]
+    expected = normalised(grams[:, repeated[:, None], repeated], chain)[:, first[:, None], first]
+    requests = requests_for(11, rng)
+    for request, found in zip(requests, answers(view, requests), strict=True):
+        plain = reply(expected, request)
+        assert_allclose(found, plain, rtol=1e-10, atol=1e-12 * np.abs(plain).max())
+    [traces] = answer_views([(view, Diagonal(np.ones((11, 1))))])
+    own = np.einsum("mii->m", grams[:, index[:, None], index])
+    assert_allclose(traces[:, 0], view.scale * own)
+    assert view.id != make_views(bank, [index], ("centre", "trace"))[0].id
+
+
 def test_views_of_many_splits_share_their_passes(bank: MemoryBank, grams: np.ndarray) -> None:
     rng = np.random.default_rng(4)
     indices = [rng.permutation(N_POINTS)[:12] for _ in range(6)]

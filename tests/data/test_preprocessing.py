@@ -1,6 +1,7 @@
 """Imputation and scaling of features, and scaling of targets, against scikit-learn and by hand."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,30 @@ def test_imputation_and_scaling_are_fitted_on_the_same_rows(impute: str, fit: st
     np.testing.assert_allclose(
         filled(spec(fit=fit), dataset, SPLIT), steps[0].transform(x), atol=1e-13
     )
+
+
+@pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
+@pytest.mark.parametrize("scale", ["zscore", "minmax", "tfidf"])
+@pytest.mark.parametrize("fit", ["train", "all"])
+def test_rows_count_as_often_as_they_weigh(impute, scale, fit) -> None:
+    x = np.round(np.where(X > 4, np.nan, X))
+    draw = np.random.default_rng(1)
+    weights = draw.integers(0, 4, 20)
+    weights[SPLIT.train] += 1
+    rows = np.repeat(np.arange(20), weights)
+    labels = np.where(np.arange(20) % 2, 1.0, -1.0)
+    own = spec(scale=scale, fit=fit)
+    whole = Dataset("t", x, labels, ("no", "yes"), impute=impute, weights=weights.astype(float))
+    train = np.flatnonzero(np.isin(rows, SPLIT.train))
+    split = Split(train, np.flatnonzero(np.isin(rows, SPLIT.test)))
+    repeated = Dataset("t", x[rows], labels[rows], ("no", "yes"), impute=impute)
+    found = preprocessed(own, whole, SPLIT)
+    np.testing.assert_allclose(found[rows], preprocessed(own, repeated, split), atol=1e-12)
+    y = draw.normal(size=20)
+    values, again = (replace(whole, y=y, classes=None), replace(repeated, y=y[rows], classes=None))
+    one = target_scale(spec(target="zscore"), values, SPLIT)
+    two = target_scale(spec(target="zscore"), again, split)
+    assert (one.centre, one.spread) == pytest.approx((two.centre, two.spread))
 
 
 def test_complete_features_are_passed_on() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import re
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import (
-    check_sample_weight_equivalence_on_dense_data,
     parametrize_with_checks,
 )
 
@@ -26,27 +24,13 @@ from mkldist import (
     OneClassMKL,
     SemiSupervisedMKLClassifier,
 )
-from mkldist.errors import ConvergenceWarning, DataError
+from mkldist.errors import DataError
 from mkldist.kernels import Additive
 
 # Every check that is not passed, with its reason.  scikit-learn itself skips check_array_api_input
 # unless SCIPY_ARRAY_API is set: the estimators take numpy arrays and data frames.
-OF_WEIGHTS = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "weights multiply C; scaling and the normalisation of kernels count each row once"
-    )
-}
 EXPECTED_TO_FAIL = {
-    "MKLClassifier": OF_WEIGHTS,
-    "MKLRegressor": OF_WEIGHTS,
-    "OneClassMKL": OF_WEIGHTS,
-    "MKLClassifierCV": {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "folds divide rows, whatever their weights, and scaling counts each row once"
-        )
-    },
     "SemiSupervisedMKLClassifier": {
-        "check_sample_weight_equivalence_on_dense_data": "a repeated row is one more in the graph",
         "check_classifiers_classes": "its classes are -1 and 1, and -1 marks a row without a label",
     },
 }
@@ -194,21 +178,6 @@ def test_dates_are_to_be_turned_into_numbers(date):
     with pytest.raises(DataError, match=r"'seen'.*Turn dates into numbers.*dt\.days") as error:
         MKLClassifier().fit(frame, [0, 1, 0])
     assert "OneHot" not in str(error.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator",
-    [MKLClassifier(class_weight="balanced"), MKLRegressor(), OneClassMKL()],
-    ids=lambda one: type(one).__name__,
-)
-def test_a_whole_sample_weight_repeats_a_row_where_nothing_counts_rows_beside_the_losses(estimator):
-    kernels = [mkldist.kernels.Gaussian(widths=1.0), mkldist.kernels.Linear()]
-    plain = {"scale": None, "impute": None, "normalisation": "none", "kernels": kernels}
-    estimator.set_params(**plain, tol=1e-12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rounding may be above this tolerance
-        check_sample_weight_equivalence_on_dense_data(type(estimator).__name__, estimator)
 
 
 def test_weights_of_labelled_rows_count_and_rows_of_weight_zero_are_left_out():

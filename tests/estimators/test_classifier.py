@@ -522,8 +522,8 @@ def test_the_bank_and_each_class_are_told(capsys):
     BANKS.clear()
     model = mkldist.MKLClassifier(verbose=True, shared_weights=False).fit(X, Y)
     said = capsys.readouterr().out
-    assert "[MKLClassifier] makes the kernels of 150 rows and 4 features" in said
-    assert "[MKLClassifier] 7 kernels on 150 points, 0.7 MiB of float64, memory" in said
+    assert "[MKLClassifier] makes the kernels of 149 different rows and 4 features" in said
+    assert "[MKLClassifier] 7 kernels on 149 points, 0.7 MiB of float64, memory" in said
     for number, solution in enumerate(model.solutions_):
         assert f"[MKLClassifier] class {number} against the rest, {number + 1} of 3" in said
         assert f"[level] converged at {solution.objective:.6g}, " in said

@@ -89,6 +89,44 @@ def test_a_sweep_solves_the_weighted_problem_of_scikit_learn(weights):
     np.testing.assert_allclose(values_of(tree, "level"), expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("normalisation", ["variance", "trace", ["centre", "variance"]])
+@pytest.mark.parametrize("scale", ["zscore", "tfidf"])
+def test_a_sweep_with_weights_is_that_of_rows_repeated(normalisation, scale):
+    weights = np.where(np.isin(np.arange(N), TEST), 1, RNG.integers(0, 4, N))
+    rows = np.repeat(np.arange(N), weights)
+    x = np.where(RNG.random(X.shape) < 0.1, np.nan, np.round(X, 1))
+    kernels = [Gaussian(relative_widths=[0.5, 1.0])]
+    spec = {
+        "name": "repeats",
+        "datasets": [{"name": name, "impute": "median"} for name in ("weighted", "repeated")],
+        "preprocessing": {"scale": scale},
+        "outputs": {"predictions": True},
+        "banks": [{"kernels": kernels, "normalisation": normalisation}],
+        "methods": [{"name": "uniform", "C": C, "tol": 1e-10}],
+    }
+    train = np.flatnonzero(np.isin(rows, TRAIN))
+    data = {
+        "weighted": {
+            "x": x,
+            "y": TWO,
+            "weights": weights,
+            "train": TRAIN[None],
+            "test": TEST[None],
+        },
+        "repeated": {
+            "x": x[rows],
+            "y": TWO[rows],
+            "train": train[None],
+            "test": np.flatnonzero(np.isin(rows, TEST))[None],
+        },
+    }
+    tree = mkldist.sweep(spec, data)
+    one, two = (tree[name]["uniform"] for name in data)
+    assert one.objective.item() == pytest.approx(two.objective.item(), rel=1e-8)
+    values = [one.decision_values.squeeze().dropna("sample").to_numpy() for one in (one, two)]
+    np.testing.assert_allclose(*values, atol=1e-4)
+
+
 def test_each_class_against_the_rest_has_the_weights_of_the_rows_own_classes():
     tree = swept([{"name": "uniform", "C": C}], THREE, [2.0], class_weight={"0": 3.0, "2": 0.5})
     found = tree["uniform"].decision_values.squeeze().dropna("sample")

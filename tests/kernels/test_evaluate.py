@@ -225,10 +225,8 @@ def test_presence_says_which_points_have_all_features_of_a_kernel(monkeypatch, p
         expected = ~np.isnan(points[:, kernels.features_of(m)]).any(axis=1)
         assert_array_equal(presence[m], expected)
     assert len(presence.patterns) == 3  # the left view, the right one, both
-    some = np.array([0, 4, 7])
-    for index in (None, some):
-        chosen = presence[:] if index is None else presence[:][:, index]
-        assert_array_equal(presence.counts(index), chosen.sum(axis=1))
+    for weights in (np.ones(len(points)), np.arange(len(points)) / 2):
+        assert_array_equal(presence.counts(weights), presence[:] @ weights)
 
 
 def test_complete_points_have_no_gaps():

@@ -201,6 +201,15 @@ def test_views_are_given_by_name():
         made_up_views().predict([[1.0]], [1, 2])
 
 
+def test_frames_of_views_name_the_rows_of_x():
+    model = made_up_views()
+    names = ["p", "q"]
+    x = pd.DataFrame(np.zeros((2, len(model.columns.names))), names, model.columns.names)
+    own = pd.DataFrame(np.zeros((2, 1)), names[::-1])
+    with pytest.raises(DataError, match=r"views\['.*'\]: found the names .* in another order"):
+        model.predict(x, dict.fromkeys(model.needed_views, own))
+
+
 N = 54
 SWEEP = """
 name = "texts"
