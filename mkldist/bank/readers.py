@@ -90,10 +90,9 @@ def read_block(store: BankStore, block: Block, out: Floating) -> Floating:
     try:
         retried(lambda: store.read(block.index, out))
     except UnreadableError as error:
-        root = store.location.rpartition("/")[0]
         hint = (
-            "Repeat the command, which does what is left; if the error stays, 'mkldist bank verify "
-            f"--repair {root}' removes the block, and the command computes it again"
+            "Repeat the command, which does what is left; if the error stays, remove "
+            f"{store.location}, and the command computes it again"
         )
         raise UnreadableError(error.where, error.found, error.expected, hint) from error
     except StoreError as error:

@@ -367,12 +367,6 @@ class BankStore:
             self.blobs.remove(self._chunk(index))
             self._complete.discard(index)
 
-    def drop_damaged(self) -> list[int]:
-        """Remove damaged blocks; return their numbers."""
-        bad = self.verify()
-        self.remove(bad)
-        return bad
-
     def delete(self) -> None:
         """Remove the bank; even an interrupted removal leaves nothing that opens as a store."""
         self._complete.clear()

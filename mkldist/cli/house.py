@@ -127,17 +127,16 @@ def _bank_row(folder: str, bank: str) -> dict[str, Any]:
 
 @bank_command.command("verify")
 @click.argument("folder")
-@click.option("--repair", is_flag=True, help="Remove damaged blocks, which a sweep makes again.")
 @json_option("banks")
-def bank_verify(folder: str, repair: bool, as_json: bool) -> None:
+def bank_verify(folder: str, as_json: bool) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
-    With --repair damaged blocks are removed: the next sweep or 'mkldist bank build' computes them
-    again.  The exit code is 2 if any block is damaged.
+    The next sweep or 'mkldist bank build' computes damaged blocks again.  The exit code is 2 if any
+    block is damaged.
     """
     rows = []
     for bank in _bank_ids(folder):
-        rows.append(_verified(folder, bank, repair=repair))
+        rows.append(_verified(folder, bank))
         if not as_json:
             for line in _verdict(rows[-1]):
                 click.echo(line)
@@ -147,8 +146,8 @@ def bank_verify(folder: str, repair: bool, as_json: bool) -> None:
         sys.exit(EXIT_BAD_INPUT)
 
 
-def _verified(folder: str, bank: str, *, repair: bool) -> dict[str, Any]:
-    """Read the blocks of a bank, and remove damaged ones to repair it; return what was found."""
+def _verified(folder: str, bank: str) -> dict[str, Any]:
+    """Read the blocks of a bank; return what was found."""
     from mkldist.bank.store import BankStore
     from mkldist.errors import StoreError
 
@@ -156,15 +155,13 @@ def _verified(folder: str, bank: str, *, repair: bool) -> dict[str, Any]:
         store = BankStore.open(folder, bank)
     except StoreError as error:
         return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    bad = store.drop_damaged() if repair else store.verify()
-    absent = {*store.missing()}
+    bad = store.verify()
     return {
         "id": bank,
         "damaged": "",
         "blocks": len(store.numbers),
-        "missing_blocks": len(absent - {*bad}),
+        "missing_blocks": len({*store.missing()} - {*bad}),
         "damaged_blocks": bad,
-        "repaired": repair,
     }
 
 
@@ -177,9 +174,8 @@ def _verdict(row: dict[str, Any]) -> Iterator[str]:
     words = f"{len(bad)} damaged" if bad else "sound"
     words += f", {missing} missing" if missing else ""
     yield f"{row['id']}: {row['blocks']} blocks, {words}"
-    done = "removed; a sweep will compute it" if row["repaired"] else "damaged; --repair removes it"
     for index in bad:
-        yield f"  block {index}: {done}"
+        yield f"  block {index}: damaged; a sweep that needs it computes it again"
 
 
 def _bank_ids(folder: str) -> list[str]:
@@ -198,46 +194,26 @@ KIND_WIDTH = 11
 
 @click.command("verify")
 @results_argument()
-@click.option("--repair", is_flag=True, help="Make damaged files anew.")
-@data_dir_option("Folder in which --repair looks up data sets; may be repeated.")
-@allow_code_option
-@json_option("path", "sound", "checked", "repaired", "damaged")
-def verify_command(results: Path, repair: bool, as_json: bool, **options: Any) -> None:
+@json_option("path", "sound", "checked", "damaged")
+def verify_command(results: Path, as_json: bool) -> None:
     """Read all files of RESULTS and check them: one line for each kind.
 
-    RESULTS is the folder of a sweep's results, its file or its name.  --repair makes manifest,
-    layout, snapshots and descriptions of banks anew, and removes damaged records, Gram matrices
-    and graph Laplacians, which the sweep's command makes again.  The exit code is 2 if damage is
-    found that is not repaired.
+    RESULTS is the folder of a sweep's results, its file or its name.  The sweep's command makes
+    damaged files anew, and does the runs of damaged records again.  The exit code is 2 if a file is
+    damaged.
     """
     from mkldist.run.verify import verify
 
     found = verify(results)
-    done: list[str] = []
-    left = found
-    damaged = {one.kind for one in found if one.damaged}
-    if repair and damaged:
-        from mkldist.run.verify import repair as repaired
-
-        done = repaired(results, damaged, **options)
-        left = verify(results)
+    damaged = [path for one in found for path in one.damaged]
     if as_json:
-        print_json(
-            {
-                "path": results,
-                "sound": not any(one.damaged for one in left),
-                "checked": found,
-                "repaired": done,
-                "damaged": [path for one in left for path in one.damaged],
-            }
-        )
+        print_json({"path": results, "sound": not damaged, "checked": found, "damaged": damaged})
     else:
-        for line in (*_checked_lines(found), *done, *_left(left if done else (), results)):
+        for line in _checked_lines(found):
             click.echo(line)
-        if damaged and not repair:
-            again = command_line("verify", results, "--repair")
-            click.echo(f"{again} makes anew what can be made anew")
-    if any(one.damaged for one in left):
+        if damaged:
+            click.echo("the sweep's command makes anew what is damaged")
+    if damaged:
         sys.exit(EXIT_BAD_INPUT)
 
 
@@ -251,15 +227,6 @@ def _checked_lines(found: Sequence[Checked]) -> Iterator[str]:
         yield f"{one.kind:{KIND_WIDTH}}{files}, {said}{note}"
         for path in one.damaged:
             yield f"  {path}"
-
-
-def _left(left: Sequence[Checked], folder: Path) -> Iterator[str]:
-    """Yield the files that are damaged after a repair."""
-    for one in left:
-        for path in one.damaged:
-            yield f"not repaired: {path}"
-    if left and not any(one.damaged for one in left):
-        yield f"{folder} is sound now"
 
 
 MOST_CONTRADICTIONS = 5

@@ -43,7 +43,7 @@ TEXTS = ("texts-content", "texts-ends")
 MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError)
 _REFUSALS = (OSError, MemoryError)
-_REMEDY = "Run the sweep again, or 'mkldist verify RESULTS --repair'"
+_REMEDY = "Repeat the sweep's command: it is made anew"
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:

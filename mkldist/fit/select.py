@@ -382,7 +382,7 @@ def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ..
         str(folder),
         f"no copy of the data of {record.dataset!r}",
         "the snapshot that the sweep wrote",
-        "Run 'mkldist verify RESULTS --repair', or repeat the sweep in another folder",
+        "Repeat the sweep's command, or repeat the sweep in another folder",
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ from mkldist.core.durable import (
     write_json,
     writing,
 )
-from mkldist.core.terminal import command_line
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.journal import JOURNAL, Journal
 
@@ -199,8 +197,6 @@ def no_folder(path: Path) -> str:
 MANIFEST = "sweep.json"
 FORMAT = 2
 _DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, StoreError)
-_NAME = re.compile(rb'"sweep": "([^"\\]+)"')
-_FILE = re.compile(rb'"file": "([^"\\]+)"')
 
 
 @dataclass(frozen=True)
@@ -228,32 +224,23 @@ def read_manifest(path: Path) -> Manifest:
             str(path / MANIFEST),
             f"a manifest that cannot be read ({type(error).__name__})",
             "the manifest of a sweep",
-            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
-            "it is made anew",
+            "Repeat the sweep's command: it is made anew",
         ) from error
 
 
 def restored_manifest(path: Path) -> Manifest:
-    """Return the manifest of an output folder, or what is left of a damaged one.
+    """Return the manifest of an output folder; if it is damaged, what the layout says.
 
-    The layout names its sweep too.  Where that is damaged as well, the name is read from
-    the damaged text, and where it has none, it is that of the folder.
+    Where that is damaged as well, the name is that of the folder.
     """
     with suppress(*_DAMAGE):
         return _read(path)
     name, spec = path.absolute().name, ""
-    text = b""
-    with suppress(OSError):
-        text = (path / MANIFEST).read_bytes()
-    if found := _text(_NAME, text):
-        name = found
     with suppress(*_DAMAGE):
         attributes = _layout_attributes(path)
         name, spec = str(attributes["sweep"]), str(attributes["spec"])
-    file = Path(_text(_FILE, text) or path / "sweep.toml")
-    with suppress(OSError, ValueError):
-        return Manifest(name, file if file.is_file() else None, spec)
-    return Manifest(name, None, spec)
+    file = OutputFolder(path).sweep_file
+    return Manifest(name, file if file.is_file() else None, spec)
 
 
 def owner(path: Path) -> str | None:
@@ -305,14 +292,6 @@ def _layout_attributes(path: Path) -> dict[str, Any]:
     from mkldist.results.layout import read_layout  # seldom
 
     return read_layout(path).attributes
-
-
-def _text(pattern: re.Pattern[bytes], text: bytes) -> str:
-    """Return what a pattern finds in a text; nothing if that is no UTF-8."""
-    found = pattern.search(text)
-    with suppress(ValueError):
-        return found[1].decode() if found else ""
-    return ""
 
 
 DATA_NOTE = ".data.json"
@@ -438,8 +417,7 @@ def checked_note(path: Path) -> Mapping[str, list[str]]:
             str(path / BANK_NOTE),
             "a damaged note of the Gram matrices that the sweep stored",
             "a whole note",
-            f"Repeat the sweep's command, or run '{command_line('verify', path, '--repair')}': "
-            "it is made anew",
+            "Repeat the sweep's command: it is made anew",
         )
     return noted_banks(path)
 

@@ -31,7 +31,6 @@ from mkldist.core.checksums import (
     frame_header,
 )
 from mkldist.core.durable import flush_folder, make_folder, replacing
-from mkldist.core.terminal import command_line
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.record import ARRAYS, RunRecord
 from mkldist.results.schema import RunState
@@ -267,10 +266,9 @@ class Journal:
         hint = "Make it readable, then repeat the command: finished work is kept"
         if self.is_blocked:
             found = "a folder, or a link to nothing"
-            repair = command_line("verify", self.path.parent, "--repair")
             hint = (
-                f"Put the file back, or run '{repair}': it moves away what is there, and the "
-                "sweep's command does the runs again"
+                "Put the file back, or move away what is there: the sweep's command then does the "
+                "runs again"
             )
         return UnreadableError(str(self.path), found, "the journal of a sweep", hint)
 

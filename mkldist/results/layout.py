@@ -17,7 +17,6 @@ import numpy as np
 from mkldist.core.arrays import Array
 from mkldist.core.checksums import Arrays, content_id, frame, unframed
 from mkldist.core.durable import discard, write_file
-from mkldist.core.terminal import command_line
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import SpecError, StoreError
 from mkldist.results.schema import (
@@ -577,7 +576,7 @@ def lay_out(
         known = there.attributes
         if (known["layout_id"], known.get(MOST_RUNS, 0)) == (layout.id, facts.most_runs):
             return False
-    was_damaged = there is None and path.exists() and not _is_of_another_version(path)
+    was_damaged = there is None and path.exists()
     if was_damaged:
         discard(path)  # a folder is moved away
     made_by = {} if provenance is None else provenance()
@@ -630,16 +629,11 @@ def read_layout(folder: Path) -> TreeLayout:
     again = "Repeat the sweep's command: it makes it anew, and repeats no run"
     if not path.exists():
         raise StoreError(str(path), "no such file", "the layout of a sweep's results", again)
-    if _is_of_another_version(path):
-        raise StoreError(
-            str(path), "another version of the layout", f"version {LAYOUT_VERSION}", again
-        )
     raise StoreError(
         str(path),
-        "results that cannot be read: the file is damaged",
+        "results that cannot be read: the file is damaged, or of another version",
         "the layout of a sweep's results",
-        f"Repeat the sweep's command, or run '{command_line('verify', folder, '--repair')}': "
-        "it is made anew",
+        again,
     )
 
 
@@ -693,11 +687,6 @@ def _content(path: Path) -> tuple[dict[str, Any], Arrays] | None:
         return None if whole is None else unframed(zlib.decompress(whole[1][_PACKED].tobytes()))
     except (OSError, KeyError, zlib.error):
         return None
-
-
-def _is_of_another_version(path: Path) -> bool:
-    found = _content(path)
-    return found is not None and found[0].get("version") != LAYOUT_VERSION
 
 
 def _packed(name: str, values: Array) -> Arrays:

@@ -84,17 +84,6 @@ def checked_laplacians(folder: str | Path) -> dict[str, bool]:
     return {name: FOOTER.body(one) is not None for name, one in content.items() if one is not None}
 
 
-def remove_damaged_laplacians(folder: str | Path) -> int:
-    """Remove the damaged Laplacians in `folder`, and return their number.
-
-    Whoever needs one of them computes it again.
-    """
-    damaged = [name for name, sound in checked_laplacians(folder).items() if not sound]
-    for name in damaged:
-        open_bytes(folder, LAPLACIANS).remove(name)
-    return len(damaged)
-
-
 @contextmanager
 def _alone(blobs: ByteStore, name: str) -> Iterator[None]:
     """Exclude other processes if files have locks; else all compute and write the same file."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mkldist.core.checksums import crc32c
 from mkldist.core.durable import make_folder, remove_temporaries, write_file, writing
 from mkldist.data.catalogue import file_named, located
 from mkldist.data.inputs import SUFFIX, InputData, is_sound
@@ -20,32 +19,6 @@ from mkldist.results.folder import OutputFolder, ReadData, Stamp, changed_data, 
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.load import PATHS
 from mkldist.spec.model import SweepSpec
-
-_FIRST = "# checksum of the lines below: crc32c:"
-
-
-def with_checksum_header(text: str) -> bytes:
-    """Return the text of a sweep file, which begins with no comment, behind its checksum.
-
-    Examples
-    --------
-    >>> print(with_checksum_header('name = "mine"').decode())
-    # checksum of the lines below: crc32c:8b61b201
-    name = "mine"
-    """
-    content = text.encode()
-    return f"{_FIRST}{crc32c([content]).hex()}\n".encode() + content
-
-
-def fits_checksum_header(content: bytes) -> bool | None:
-    """Return True if a file fits its checksum, False if not, None for one that has no checksum.
-
-    A file of a version without checksums, or one of the user, begins with no comment.
-    """
-    if not content.startswith(b"#"):
-        return None if content else False
-    first, _, below = content.partition(b"\n")
-    return first == f"{_FIRST}{crc32c([below]).hex()}".encode()
 
 
 def file_name(dataset: str, data: InputData) -> str:
@@ -77,7 +50,7 @@ class SavedInputs:
             for file in wanted.keys() - sound:
                 self.data[wanted[file]].save(folder.data / file)
             # The sweep file names the data, so that it is written after them.
-            words = with_checksum_header(self.text)
+            words = self.text.encode()
             if not folder.sweep_file.exists() or folder.sweep_file.read_bytes() != words:
                 write_file(folder.sweep_file, [words])
             for file in there - wanted.keys():

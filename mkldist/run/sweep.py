@@ -22,6 +22,7 @@ from mkldist.bank.store import list_banks
 from mkldist.core.durable import writing
 from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize
+from mkldist.data.snapshot import damaged_files
 from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
@@ -223,6 +224,8 @@ def run_sweep(
                 again = resume_command or command_line("sweep", origin)
                 sweep.work(before, options, progress, again)
             after = sweep.recorded()
+        else:
+            sweep.mend_snapshots()
         sweep.remove_banks(after)
         plan, others = sweep.plan, sweep.others()
     counts = Counter(after.values())
@@ -324,6 +327,14 @@ class _Sweep:
             self.mended.append("the layout of the results was damaged, and is made anew")
         self._mend_note()
         return self.store.states()
+
+    def mend_snapshots(self) -> None:
+        """Write damaged copies of the data anew, though no run is left that reads them."""
+        if any(map(damaged_files, self.folder.snapshots.glob("*/"))):
+            root = banks_root(self.spec, self.folder.path)
+            wanted = {bank.id for bank in self.plan.banks}
+            bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
+            self.mended.append("a copy of the data was damaged, and is made anew")
 
     def noted_root(self) -> str | None:
         """Note which banks are stored; return their folder or URL, None if nothing is.
@@ -489,7 +500,7 @@ def build_banks(
     console: Console | None = None,
     allow_code: bool = False,
 ) -> BuiltBanks:
-    """Compute the blocks of a sweep's banks that are missing.
+    """Compute the blocks of a sweep's banks that are missing or damaged.
 
     A bank that cannot be built does not stop the others; the error of the first such bank is raised
     at the end.
@@ -509,7 +520,10 @@ def build_banks(
         if stored:
             with writing(path):
                 note_banks(path, root, {ref.plan.id for ref in stored})
-        n_missing = sum(len(ref.store().missing()) for ref in stored)
+        n_missing = 0
+        for store in (ref.store() for ref in stored):
+            store.remove(store.verify())
+            n_missing += len(store.missing())
         counts = Counts()
         if n_missing:
             needs = needs_of(spec, folder.path, root, resolved.code)

@@ -121,7 +121,7 @@ def test_a_flipped_bit_is_one_message(copied, tmp_path, name):
     done = run_here(tmp_path, "report", "results/moons", code=2)
     (said,) = done.stderr.splitlines()
     assert FLIPPED[name] in said
-    assert "--repair" in said
+    assert "epeat the sweep's command" in said
     assert not (tmp_path / "report.html").exists()
 
 

@@ -90,7 +90,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
 def test_a_damaged_manifest_is_made_anew_by_the_sweep(tmp_path, content):
     manifest = tmp_path / "sweep.json"
     manifest.write_text(content)
-    with pytest.raises(OutputError, match=f"mkldist verify {tmp_path} --repair"):
+    with pytest.raises(OutputError, match="Repeat the sweep's command"):
         manifest_name(tmp_path)
     with claimed(tmp_path, "one"):
         pass
@@ -193,27 +193,21 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path):
             manifest_name(tmp_path)
         found = restored_manifest(tmp_path)
         assert (found.sweep, found.spec) == ("one", SPEC)
-        assert found.file in (None, file)
+        assert found.file is None
         assert owner(tmp_path) == "one"
         write_manifest(tmp_path, "one", file)
         assert path.read_bytes() == whole
 
 
-def test_without_a_layout_the_name_is_that_of_the_text_or_the_folder(tmp_path):
+def test_without_a_layout_the_name_is_that_of_the_folder(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "sweep.toml").touch()
     deep = "[" * 100_000  # as a file made by hand may hold
-    for text, name in (
-        ('{"sweep": "one", "fo', "one"),
-        ("", "mine"),
-        ('"sweep": "\\', "mine"),
-        (deep, "mine"),
-        ('{"sweep": "one", "format": ' + deep, "one"),
-    ):
+    for text in ("", '{"sweep": "one", "fo', deep):
         (folder / "sweep.json").write_text(text)
         assert owner(folder) is None
-        assert restored_manifest(folder) == Manifest(name, folder / "sweep.toml")
+        assert restored_manifest(folder) == Manifest("mine", folder / "sweep.toml")
 
 
 def test_a_manifest_without_a_checksum_is_refused(tmp_path):
@@ -254,7 +248,7 @@ def test_a_damaged_note_is_told_from_none_and_written_anew(tmp_path, kind):
     assert checked_note(tmp_path) == {}
     broken(tmp_path / BANK_NOTE, kind)
     assert is_note_damaged(tmp_path)
-    found = rf"{BANK_NOTE}: found a damaged note .* 'mkldist verify {tmp_path} --repair'"
+    found = rf"{BANK_NOTE}: found a damaged note .* Repeat the sweep's command"
     with pytest.raises(StoreError, match=found):
         checked_note(tmp_path)
     note_banks(tmp_path, "/one", ["a"])

@@ -69,7 +69,7 @@ def test_banks_in_a_bucket_give_the_results_of_a_folder_and_are_mended(server, t
     blocks = [name for name in store().find(f"{BUCKET}/banks") if "/c/" in name]
     assert blocks
     store().pipe_file(blocks[0], store().cat_file(blocks[0])[:-7])  # cut short
-    assert bank_verify("--repair", banks) == 2
+    assert bank_verify(banks) == 2
     sweep(tmp_path / "again", banks)
     assert solutions(tmp_path / "again") == solutions(tmp_path / "local")
     assert bank_verify(banks) == 0

@@ -31,10 +31,7 @@ from mkldist.run.saved_inputs import (
     FilesBefore,
     SavedInputs,
     file_name,
-    fits_checksum_header,
-    with_checksum_header,
 )
-from mkldist.run.verify import verify
 from mkldist.spec.load import load_sweep
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
@@ -94,39 +91,8 @@ def test_a_full_disk_is_told_and_leaves_the_old_words(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OutputError, match="no space left on the device"):
         SavedInputs("new", DATA).write(folder)
-    assert folder.sweep_file.read_bytes() == with_checksum_header("old")
+    assert folder.sweep_file.read_text() == "old"
     assert written(folder).keys() == {"sweep.toml"}
-
-
-TEXT = 'name = "Äpfel"\nseed = 3\n'
-
-
-def test_every_flipped_bit_and_every_cut_is_found():
-    whole = with_checksum_header(TEXT)
-    assert fits_checksum_header(whole) is True
-    assert fits_checksum_header(TEXT.encode()) is None  # a file of the user
-    flipped = [bytearray(whole) for _ in range(8 * len(whole))]
-    for place, content in enumerate(flipped):
-        content[place // 8] ^= 1 << place % 8
-    # A file that no longer begins with a comment counts as one of the user; TOML refuses it.
-    assert {fits_checksum_header(bytes(content)) for content in flipped[:8]} == {None}
-    assert not any(fits_checksum_header(bytes(content)) for content in flipped[8:])
-    assert not any(fits_checksum_header(whole[:end]) for end in range(len(whole)))
-
-
-def test_verify_tells_of_words_that_were_changed(tmp_path):
-    with claimed(tmp_path / "out", "mine") as folder:
-        SavedInputs(TEXT, {}).write(folder)
-    file = OutputFolder(tmp_path / "out").sweep_file
-    (words,) = (one for one in verify(tmp_path / "out") if one.kind == "words")
-    assert (words.files, words.damaged, words.note) == (1, (), "")
-    file.write_bytes(file.read_bytes().replace(b"seed = 3", b"seed = 1"))
-    (words,) = (one for one in verify(tmp_path / "out") if one.kind == "words")
-    assert words.damaged == (str(file),)
-    assert "changed by hand" in words.note
-    file.write_bytes(file.read_bytes().split(b"\n", 1)[1])
-    (words,) = (one for one in verify(tmp_path / "out") if one.kind == "words")
-    assert (words.damaged, words.note) == ((), "without a checksum")
 
 
 SWEEP = """

@@ -1,4 +1,4 @@
-"""Flipped bits in the files of a sweep, and their repair; which banks stay, and their removal."""
+"""Flipped bits in the files of a sweep, and what mends them; which banks stay, and which go."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import xarray as xr
 
 from mkldist.bank.cache import NodeCache, removing_banks, using_banks
 from mkldist.bank.store import BankStore
-from mkldist.core.checksums import checked_json
 from mkldist.data.inputs import InputData, is_sound
-from mkldist.errors import InputError, OutputError, StoreError, UnreadableError
-from mkldist.results.folder import claimed, note_banks, read_manifest
+from mkldist.errors import OutputError, StoreError, UnreadableError
+from mkldist.results.folder import claimed, note_banks
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.run import sweep as clean_sweep
@@ -26,7 +25,7 @@ from mkldist.run.bank_refs import cached_laplacian, laplacian
 from mkldist.run.clean import remove, stored_banks, total_bytes
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import build_banks, run_sweep
-from mkldist.run.verify import repair, verify
+from mkldist.run.verify import verify
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import stored
@@ -146,49 +145,42 @@ def assert_equal(found: dict[str, xr.Dataset], expected: dict[str, xr.Dataset]) 
         xr.testing.assert_equal(found[path], data)
 
 
-@pytest.mark.parametrize("kind", quick(["records", "banks", "manifest", "layout", "snapshots"]))
-def test_a_flipped_bit_is_found_and_repaired(made, kind):
+@pytest.mark.parametrize("kind", quick(["banks", "manifest", "layout", "records", "snapshots"]))
+def test_a_flipped_bit_is_found_and_the_sweep_mends_it(made, kind):
     rng = np.random.default_rng(len(kind))
-    expected = damage.values_of(made)
+    expected = damage.values_of(made, timed=False)
     assert damaged_kinds(made) == set()
     files = damage.kinds(made)[kind]
     for path in rng.choice(np.array(files, object), size=min(3, len(files)), replace=False):
-        before = {file: file.read_bytes() for file in files}
-        damage.flip(path, rng)
+        whole = damage.flip(path, rng)
         assert damaged_kinds(made) == {kind}, path
-        said = repair(made, {kind})
-        assert [line.partition(":")[0] for line in said] == [kind]
+        outcome = damage.sweep(made)
+        assert (outcome.computed > 0, outcome.failed) == (kind == "records", 0)
+        if kind == "banks" and path.name != "banks.json":
+            path.write_bytes(whole)  # the finished sweep needs none of them
         assert damaged_kinds(made) == set(), path
-        if kind in ("records", "banks"):  # what is removed, the sweep makes again
-            for file, whole in before.items():
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(whole)
-        assert_equal(damage.values_of(made), expected)
+        assert_equal(damage.values_of(made, timed=False), expected)
 
 
 @pytest.mark.parametrize("kind", ["gone", "loop"])
 def test_a_manifest_that_is_gone_is_made_anew_with_what_the_layout_says(made, kind):
     manifest = made / "sweep.json"
     whole = manifest.read_bytes()
-    spec = read_manifest(made).spec
     manifest.unlink()
     if kind == "loop":
         manifest.symlink_to(manifest)
     assert damaged_kinds(made) == {"manifest"}
-    assert repair(made, {"manifest"}) == ["manifest: made anew for sweep 'small'"]
-    assert damaged_kinds(made) == set()
-    assert read_manifest(made).spec == spec
     assert damage.sweep(made).computed == 0
     assert manifest.read_bytes() == whole
 
 
-def test_a_folder_in_the_place_of_the_layout_is_repaired(made):
+def test_a_folder_in_the_place_of_the_layout_is_mended(made):
     expected = damage.values_of(made)
     layout = made / "tree.layout"
     layout.unlink()
     layout.mkdir()
     assert damaged_kinds(made) == {"layout"}
-    assert repair(made, {"layout"}) == ["layout: made anew from the sweep"]
+    assert damage.sweep(made).computed == 0
     assert damaged_kinds(made) == set()
     assert_equal(damage.values_of(made), expected)
 
@@ -208,29 +200,8 @@ def test_a_device_that_fails_ends_a_sweep_with_its_name(tmp_path, monkeypatch):
         damage.sweep(tmp_path / "small")
 
 
-def description(made: Path) -> Path:
-    """Return the file that describes a bank."""
-    return next(made.parent.glob("banks/*/zarr.json"))
-
-
-def test_a_bank_whose_description_is_damaged_is_removed_and_the_sweep_builds_it(made):
-    path = description(made)
-    before = {file: file.read_bytes() for file in damage.files_below(made.parent / "banks")}
-    damage.flip(path, np.random.default_rng(1))
-    assert damaged_kinds(made) == {"banks"}
-    [said] = repair(made, {"banks"})
-    assert said.startswith("banks: 1 bank removed whose description was damaged")
-    assert damaged_kinds(made) == set()
-    assert not path.parent.exists() or not any(path.parent.iterdir())
-    for file, whole in before.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(whole)
-
-
-@pytest.mark.parametrize(
-    ("kind", "by"), [("text", "sweep"), ("text", "repair"), ("folder", "sweep"), ("loop", "repair")]
-)
-def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind, by):
+@pytest.mark.parametrize("kind", ["text", "folder", "loop"])
+def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind):
     note = made / "banks.json"
     whole = note.read_bytes()
     note.unlink()
@@ -241,25 +212,25 @@ def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind, by):
     else:
         note.symlink_to(note)
     assert [one.damaged for one in verify(made) if one.damaged] == [(str(note),)]
-    if by == "repair":
-        assert repair(made, {"banks"}) == ["banks: their note made anew"]
-    else:
-        outcome = damage.sweep(made)
-        assert outcome.computed == 0
-        assert outcome.mended == ("the note of stored Gram matrices was damaged, and is made anew",)
+    outcome = damage.sweep(made)
+    assert outcome.computed == 0
+    assert outcome.mended == ("the note of stored Gram matrices was damaged, and is made anew",)
     assert damaged_kinds(made) == set()
     assert note.read_bytes() == whole
 
 
-def test_a_damaged_block_is_found_and_missing_after_a_repair(made):
-    [chunk, *_] = [file for file in damage.kinds(made)["banks"] if "/c/" in str(file)]
-    whole = damage.flip(chunk, np.random.default_rng(0))
+@pytest.mark.parametrize("kind", ["block", "description"])
+def test_what_is_damaged_of_a_bank_is_built_again(made, kind):
+    wanted = "/c/" if kind == "block" else "/zarr.json"
+    path = next(file for file in damage.kinds(made)["banks"] if wanted in str(file))
+    whole = damage.flip(path, np.random.default_rng(0))
     [found] = [one.damaged for one in verify(made) if one.damaged]
-    assert found == (f"{chunk.parents[3]}, block 0",)
-    assert "1 block removed" in repair(made, {"banks"})[0]
+    assert found == ((f"{path.parents[3]}, block 0",) if kind == "block" else (str(path),))
+    spec = SweepSpec.model_validate(tomllib.loads(damage.text()))
+    built = build_banks(spec, origin=made.parent / "small.toml", output=made)
+    assert built.blocks == (kind == "block")
     assert damaged_kinds(made) == set()
-    assert not chunk.exists()
-    chunk.write_bytes(whole)
+    path.write_bytes(whole)  # with the time that it took
 
 
 def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
@@ -280,30 +251,10 @@ def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeyp
     assert damaged_kinds(output) == set()
     whole = damage.flip(first, np.random.default_rng(0))
     assert damaged_kinds(output) == {"laplacians"}
-    [said] = repair(output, {"laplacians"})
-    assert said == "laplacians: 1 removed; a sweep that needs them computes them"
-    assert damaged_kinds(output) == set()
-    assert not first.exists()
     laplacian.cache_clear()  # as in another process
     sweep("gamma_i = 0.5\n")
     assert first.read_bytes() == whole
     assert all(file.exists() for file in files)
-
-
-@pytest.mark.parametrize("kind", quick(["banks", "manifest", "layout", "snapshots"]))
-def test_the_sweep_mends_what_it_uses(made, kind):
-    rng = np.random.default_rng(7)
-    expected = damage.values_of(made)
-    files = damage.kinds(made)[kind]
-    for path in rng.choice(np.array(files, object), size=min(2, len(files)), replace=False):
-        whole = damage.flip(path, rng)
-        outcome = damage.sweep(made)
-        assert (outcome.computed, outcome.failed) == (0, 0)
-        assert_equal(damage.values_of(made), expected)
-        if kind in ("manifest", "layout"):
-            assert damaged_kinds(made) == set()
-        else:
-            path.write_bytes(whole)
 
 
 @pytest.mark.slow
@@ -323,22 +274,7 @@ def test_runs_after_a_flipped_bit_equal_those_without(tmp_path, monkeypatch, see
 
 
 @pytest.mark.slow
-def test_a_removed_record_is_made_again_by_the_sweep(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    output = tmp_path / "small"
-    damage.sweep(output)
-    expected = damage.values_of(output, timed=False)
-    store = Journal(output / "records.journal")
-    n_runs = len(store.states())
-    damage.flip(damage.kinds(output)["records"][0], np.random.default_rng(0))
-    repair(output, damaged_kinds(output))
-    assert len(store.states()) == n_runs - 1
-    assert damage.sweep(output).computed == 1
-    assert_equal(damage.values_of(output, timed=False), expected)
-
-
-@pytest.mark.slow
-def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path, monkeypatch):
+def test_what_stands_in_the_place_of_records_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"
     damage.sweep(output)
@@ -348,48 +284,11 @@ def test_what_stands_in_the_place_of_records_is_refused_and_moved_away(tmp_path,
     record.unlink()
     record.mkdir()
     assert "records" in damaged_kinds(output)
-    with pytest.raises(UnreadableError, match=f"verify {output} --repair"):
+    with pytest.raises(UnreadableError, match="move away what is there"):
         damage.sweep(output)
-    [said] = repair(output, {"records"})
-    assert said.startswith(f"records: moved to {record}.moved; repeat")
+    record.rename(output.parent / "moved")
     assert damage.sweep(output).computed == n_lost
     assert_equal(damage.values_of(output, timed=False), expected)
-
-
-@pytest.mark.slow
-def test_options_of_the_call_are_kept_or_said_to_be_lost(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    output, rng = tmp_path / "small", np.random.default_rng(0)
-    damage.sweep(output)
-    expected = damage.values_of(output)
-    file = tmp_path / "small.toml"
-    file.write_text(damage.text(more=True))  # as if the call had had fewer values by --set
-    manifest, layout = output / "sweep.json", output / "tree.layout"
-    damage.flip(layout, rng)
-    assert len(repair(output, {"layout"})) == 1
-    assert_equal(damage.values_of(output), expected)
-    manifest.write_bytes(checked_json({"format": 2, "sweep": "small", "file": str(file)}))
-    damage.flip(layout, rng)
-    said = repair(output, {"layout"})
-    assert said[0].startswith(f"sweep: as {file} is now")
-    assert damage.values_of(output)["/two_moons/uniform"].sizes["C"] == 3
-
-
-def test_a_repair_without_the_sweep_file_or_beside_a_sweep_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    output = tmp_path / "small"
-    damage.sweep(output)
-    layout = output / "tree.layout"
-    whole = damage.flip(layout, np.random.default_rng(0))
-    with claimed(output, "small"), pytest.raises(InputError, match="another mkldist process"):
-        repair(output, {"layout"})
-    manifest = output / "sweep.json"
-    manifest.write_bytes(b"")  # no file, no specification, and no tree that has it
-    with pytest.raises(StoreError, match="no sweep file"):
-        repair(output, {"manifest", "layout"})
-    assert read_manifest(output).sweep == "small"
-    layout.write_bytes(whole)
-    assert damaged_kinds(output) == set()
 
 
 def not_kept(text: str) -> str:
