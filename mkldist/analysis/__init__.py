@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.statistics import *
 
 _NAMES = {
-    "mkldist.analysis.comparison": (
-        "active_kernels agreement compare_active_kernels compare_sweeps mcnemar_points"
-    ),
+    "mkldist.analysis.comparison": ("agreement compare_sweeps mcnemar_points"),
     "mkldist.analysis.curves": (
         "convergence_curves learning_curve loss_by_active_kernels loss_by_bank_size objective_path "
         "prediction_curves"
@@ -28,8 +26,7 @@ _NAMES = {
     "mkldist.analysis.losses": "compare_methods compare_over_data_sets compared_losses",
     "mkldist.analysis.growth": "scaling scaling_fits",
     "mkldist.analysis.selection": (
-        "choose_setting nested_selection selection_bias selection_frequency selection_table "
-        "weights_at_best"
+        "nested_selection selection_bias selection_frequency selection_table weights_at_best"
     ),
     "mkldist.analysis.statistics": (
         "Overlap corrected_interval corrected_t_test correlated_posterior fit_power_law friedman "

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mkldist.analysis.statistics import fit_repeated, lack_of_fit
+from mkldist.analysis.statistics import fit_repeated
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT, RunState
@@ -117,7 +117,7 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels", level: float = 0.95
     settings.  The interval is the wider of two: of the scatter of ``q`` sizes around the line, with
     ``q - 2`` degrees of freedom, and of the exponents of ``s`` splits, with ``s - 1``.  Splits
     share points, which neither counts.  Where the time is no power of the size, an exponent is that
-    of a mean growth; ``lack_of_fit`` and ``last_exponent`` tell.
+    of a mean growth; ``last_exponent`` tells.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels", level: float = 0.95
         Its columns are ``over``; ``exponent``, ``low`` and ``high``, the ends of its interval,
         infinite where there are two sizes; ``factor``, the seconds at size 1;
         ``n_sizes``, ``n_values``, ``smallest`` and ``largest`` size; ``at_largest``, the mean
-        seconds there; ``last_exponent``, the growth between the two largest sizes;
-        ``lack_of_fit``, the p-value of a power law; ``early``, the number of counted runs that
-        stopped before their tolerance.  Parts without time at two sizes have no row.
+        seconds there; ``last_exponent``, the growth between the two largest sizes; ``early``, the
+        number of counted runs that stopped before their tolerance.  Parts without time at two sizes
+        have no row.
 
     Raises
     ------
@@ -223,8 +223,7 @@ def fits_of(times: pd.DataFrame, over: str, level: float = 0.95) -> pd.DataFrame
         for row in _fits(some, over, level)
     ]
     columns = [*group, "over", "part", "exponent", "low", "high", "factor", "n_sizes", "n_values",
-               "smallest", "largest", "at_largest", "last_exponent", "lack_of_fit",
-               "early"]  # fmt: skip
+               "smallest", "largest", "at_largest", "last_exponent", "early"]  # fmt: skip
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -253,7 +252,6 @@ def _fits(some: pd.DataFrame, over: str, level: float) -> Iterator[dict[str, Any
             "last_exponent": float(
                 (logarithms[largest] - logarithms[before]) / np.log(largest / before)
             ),
-            "lack_of_fit": lack_of_fit(sizes, seconds),
             "early": int(known["counted_early"].sum()),
         }
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from mkldist.analysis.losses import at_best, loss_name, overlap_of
-from mkldist.analysis.statistics import Overlap, frequencies, known_interval, selection_stability
+from mkldist.analysis.statistics import frequencies, known_interval, selection_stability
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.errors import InputError
 from mkldist.results.rows import (
@@ -216,60 +216,6 @@ def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
     found = pd.DataFrame(columns).rename_axis(by).reset_index()
     found[[*FREQUENCIES]] = frequencies(chosen.to_numpy().T)
     return found
-
-
-Rule = Literal["best", "one_standard_error", "sparsest"]
-
-
-def choose_setting(
-    errors: Floats, simplicity: Floats, rule: Rule = "best", overlap: Overlap | None = None
-) -> int:
-    """Return the position of the setting that a rule chooses.
-
-    Parameters
-    ----------
-    errors : (J, S) float64
-        Validation error of each of S settings on each of J folds or splits.
-    simplicity : (S,) float64
-        What breaks ties, smaller first: for ``"one_standard_error"`` the order from strong to weak
-        regularisation, for ``"sparsest"`` the mean number of active kernels.
-    rule : {"best", "one_standard_error", "sparsest"}
-        Least mean error; the simplest setting within one standard error of it (Breiman, Friedman,
-        Olshen & Stone 1984); or the same by number of kernels.  The last two differ in what
-        `simplicity` means only.
-    overlap : Overlap, optional
-        Sizes of training and test parts, for the standard error by Nadeau & Bengio; by default the
-        folds count as independent.
-
-    Raises
-    ------
-    ValueError
-        If an error is missing, or a rule needs a standard error and there is one fold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mkldist import analysis
-    >>> errors = np.array([[0.10, 0.08, 0.09], [0.12, 0.10, 0.09]])  # of two folds
-    >>> analysis.choose_setting(errors, simplicity=np.array([0, 1, 2]))
-    1
-    >>> analysis.choose_setting(errors, np.array([0, 1, 2]), "one_standard_error")
-    1
-    """
-    errors, simplicity = np.asarray(errors, float), np.asarray(simplicity, float)
-    if np.isnan(errors).any():
-        fold, setting = np.argwhere(np.isnan(errors))[0]
-        raise ValueError(f"found no error of setting {setting} on fold {fold}; expected all errors")
-    means, n_folds = errors.mean(axis=0), len(errors)
-    limit = float(means.min())
-    if rule != "best":
-        if n_folds < 2:
-            raise ValueError(f"found {n_folds} fold; expected at least two, for a standard error")
-        best = int(means.argmin())
-        factor = (overlap or Overlap(1.0, 1.0, independent=True)).variance_factor(n_folds)
-        limit += float(errors[:, best].std(ddof=1) * np.sqrt(factor))
-    within = np.flatnonzero(means <= limit)
-    return int(within[np.lexsort((means[within], simplicity[within]))[0]])
 
 
 NestedRule = Literal["best", "sparsest"]

@@ -471,8 +471,8 @@ def signed_rank_posterior(
     return Posterior(*map(float, won))
 
 
-def refuse_splits(scores: pd.DataFrame) -> None:
-    """Refuse a table whose rows are splits: a test over data sets takes them for independent."""
+def _check(scores: pd.DataFrame, least: int) -> None:
+    """Raise unless rows are data sets, with a value everywhere and enough methods."""
     if scores.index.name == SPLIT:
         raise InputError(
             "a test over data sets",
@@ -481,11 +481,6 @@ def refuse_splits(scores: pd.DataFrame) -> None:
             "takes them for independent is too sure",
             "corrected_t_test and correlated_posterior count the overlap, as does compare_methods",
         )
-
-
-def _check(scores: pd.DataFrame, least: int) -> None:
-    """Raise unless rows are data sets, with a value everywhere and enough methods."""
-    refuse_splits(scores)
     missing = scores.isna()
     if missing.to_numpy().any():
         row, column = np.argwhere(missing.to_numpy())[0]
@@ -580,35 +575,7 @@ def fit_repeated(sizes: Floats, splits: Ints, costs: Floats, level: float = 0.95
     return law._replace(low=low, high=high)
 
 
-def lack_of_fit(sizes: Floats, costs: Floats) -> float:
-    """Return the p-value of the F-test of lack of fit: small where a power law does not hold.
-
-    The test compares the scatter of the mean logarithms around the fitted line with the scatter of
-    repeated values around their mean, which it takes to be independent
-    (Kutner et al. 2005, Applied Linear Statistical Models, 3.7).
-
-    Shapes: sizes, costs (q,).
-
-    Between 0 and 1; NaN with fewer than three sizes, without a repeated size, or where repeated
-    values do not differ.
-    """
-    x, y = np.log(np.asarray(sizes, dtype=np.float64)), np.log(np.asarray(costs, dtype=np.float64))
-    levels, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    between, within = len(levels) - 2, len(x) - len(levels)
-    if between < 1 or within < 1:
-        return float("nan")
-    means = np.bincount(place, y) / counts
-    pure = float(((y - means[place]) ** 2).sum())
-    if pure <= 0.0:
-        return float("nan")
-    fit = scipy.stats.linregress(x, y)
-    lack = float((counts * (means - fit.intercept - fit.slope * levels) ** 2).sum())
-    return float(scipy.stats.f.sf((lack / between) / (pure / within), between, within))
-
-
 FEWEST_SPLITS = 5
-
-
 """With fewer splits, the large-sample interval of the measure means nothing."""
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
 MARK = ".results"  # file that tells of which results the files of a folder are
-BENDS, BY = 0.01, 0.1  # p-value of a power law, and change of its exponent, that are told
+BENT = 0.2  # change of an exponent towards the largest sizes that is told
 Row = Mapping[str, Any]
 
 
@@ -109,7 +109,7 @@ def _of_growth(growth: Growth) -> Iterator[Caution]:
     bent = [
         f"{row['method']} {row['exponent']:.2f} (last {row['last_exponent']:.2f})"
         + f" at {row[other]:,} {SIZES[other]}" * (runs[other].nunique() > 1)
-        for row in records(runs[(runs["lack_of_fit"] < BENDS) & (change > BY)])
+        for row in records(runs[change > BENT])
     ]
     if bent:
         yield Caution(

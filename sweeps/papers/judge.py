@@ -29,6 +29,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import xarray as xr
+from scipy.stats import ttest_1samp
 
 import mkldist
 from mkldist import analysis
@@ -647,13 +648,21 @@ def _by_t_test(conclusion: Conclusion, means: Sequence[Means]) -> Case:
     Methods are alike where the test finds no difference.  Lower bounds decide nothing.
     """
     both = pd.DataFrame([(one.first, conclusion.factor * one.second) for one in means])
-    found = analysis.compare_active_kernels(both)["p_value"]
-    p = float(found.iloc[0]) if len(found) and both.notna().all(axis=None) else math.nan
+    p = _paired_p_value((both[0] - both[1]).to_numpy())
     if math.isnan(p) or any(one.first_grows or one.second_grows for one in means):
         return Case("", p, SIGNIFICANCE, None)
     first, second = both.mean()
     relation = "alike" if p >= SIGNIFICANCE else "less" if first < second else "more"
     return Case("", p, SIGNIFICANCE, relation == conclusion.relation)
+
+
+def _paired_p_value(differences: np.ndarray) -> float:
+    """Return p of the paired t-test; NaN where a difference is missing, or all are one shift."""
+    if len(differences) < 2 or np.isnan(differences).any():
+        return math.nan
+    if np.ptp(differences) <= 1e-12 * np.abs(differences).max():
+        return math.nan if differences.any() else 1.0
+    return float(ttest_1samp(differences, 0.0).pvalue)
 
 
 def _of_all(conclusion: Conclusion, means: Sequence[Means]) -> Means:

@@ -8,12 +8,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-import scipy
 from scipy import integrate, stats
 from scipy.stats import norm
 
-from mkldist.analysis.comparison import compare_active_kernels
-from mkldist.analysis.selection import choose_setting
 from mkldist.analysis.statistics import (
     Overlap,
     corrected_interval,
@@ -25,7 +22,6 @@ from mkldist.analysis.statistics import (
     friedman,
     holm,
     known_interval,
-    lack_of_fit,
     loss_interval,
     mcnemar,
     pairwise_wilcoxon,
@@ -294,7 +290,7 @@ def test_equal_scores_do_not_differ():
     assert (pairwise_wilcoxon(equal)["p_value"] == 1.0).all()
 
 
-@pytest.mark.parametrize("test", [friedman, pairwise_wilcoxon, compare_active_kernels])
+@pytest.mark.parametrize("test", [friedman, pairwise_wilcoxon])
 def test_splits_of_one_data_set_are_no_data_sets(test):
     splits = DEMSAR.rename_axis(index="split")
     with pytest.raises(InputError, match="training parts of splits overlap") as refused:
@@ -374,31 +370,6 @@ def test_what_has_no_law_is_refused():
         fit_power_law(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
     with pytest.raises(ValueError, match="found 1 size"):
         fit_power_law(np.array([5.0, 5.0]), np.array([1.0, 2.0]))
-
-
-def test_lack_of_fit_agrees_with_the_worked_example_of_kutner_et_al():
-    """Table 3.4 (new accounts of eleven bank branches): F = 14.80 with 4 and 5 degrees."""
-    x = [125, 100, 200, 75, 150, 175, 75, 175, 125, 200, 100]
-    y = [160, 112, 124, 28, 152, 156, 42, 124, 150, 104, 136]
-    found = lack_of_fit(np.exp(np.array(x) / 100), np.exp(np.array(y) / 100))
-    assert found == pytest.approx(scipy.stats.f.sf(14.80, 4, 5), rel=2e-3)
-
-
-@pytest.mark.slow
-def test_lack_of_fit_of_a_true_law_is_uniform_and_of_a_bend_small():
-    rng = np.random.default_rng(1)
-    sizes = np.repeat([100.0, 300, 1000, 3000], 4)
-    noise = np.exp(rng.normal(0, 0.1, (400, len(sizes))))
-    values = np.array([lack_of_fit(sizes, sizes**1.2 * one) for one in noise])
-    assert 0.02 <= (values < 0.05).mean() <= 0.09
-    assert lack_of_fit(sizes, (5000 + sizes**1.2) * noise[0]) < 1e-3
-
-
-def test_lack_of_fit_needs_three_sizes_and_repetitions():
-    once = np.array([1.0, 2, 4])
-    assert np.isnan(lack_of_fit(once, once))
-    assert np.isnan(lack_of_fit(np.array([1.0, 1, 2, 2]), np.array([1.0, 2, 3, 4])))
-    assert np.isnan(lack_of_fit(np.repeat(once, 2), np.repeat(once, 2)))
 
 
 def test_equal_sizes_give_the_mean_correlation_of_pairs():
@@ -488,33 +459,3 @@ def test_the_order_of_methods_does_not_matter():
 def test_other_numbers_of_points_are_refused():
     with pytest.raises(ValueError, match="found 3 and 4 points"):
         mcnemar(np.ones(3, bool), np.ones(4, bool))
-
-
-# Means 0.30, 0.22, 0.20, 0.21; the standard error of the third is 0.028.
-ERRORS = np.array([0.30, 0.22, 0.20, 0.21]) + 0.02 * np.sqrt(2) * np.array([[1], [-1]])
-FROM_STRONG = np.arange(4)
-
-
-@pytest.mark.parametrize(
-    ("errors", "simplicity", "options", "chosen"),
-    [
-        (ERRORS, FROM_STRONG, (), 2),
-        (ERRORS[:1], FROM_STRONG, (), 2),
-        (np.array([[0.1, 0.1, 0.1]]), [3.0, 1.0, 2.0], (), 1),  # of equal means the simplest
-        (ERRORS, FROM_STRONG, ("one_standard_error",), 1),
-        (ERRORS, [2.0, 40.0, 30.0, 10.0], ("sparsest",), 3),
-        # 1/2 becomes 1/2 + 9: even the first setting is within it.
-        (ERRORS, FROM_STRONG, ("one_standard_error", Overlap(10, 90)), 0),
-    ],
-)
-def test_each_rule_chooses_its_setting(errors, simplicity, options, chosen):
-    assert choose_setting(errors, np.asarray(simplicity), *options) == chosen
-
-
-def test_missing_errors_and_single_folds_are_refused():
-    holed = ERRORS.copy()
-    holed[1, 3] = np.nan
-    with pytest.raises(ValueError, match="no error of setting 3 on fold 1"):
-        choose_setting(holed, FROM_STRONG)
-    with pytest.raises(ValueError, match="found 1 fold"):
-        choose_setting(ERRORS[:1], FROM_STRONG, "sparsest")
