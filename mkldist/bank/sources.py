@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.bank import TileLayout
+from mkldist.bank.bank import TileLayout, kernel_groups
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.kernel_functions.bases import inverse_lengths
@@ -373,6 +373,15 @@ def compute(
     tiles = slice(entries.start // layout.tile_entries, entries.stop // layout.tile_entries)
     source.fill(kernels, tiles, layout, out.reshape(len(out), -1, layout.tile, layout.tile))
     check_finite(out, kernels.start, source)
+
+
+def computed(source: BankSource, kernels: slice, layout: TileLayout, dtype: str) -> Floating:
+    """Return all entries of some kernels, (k, E), computed some kernels at a time."""
+    values = np.empty((kernels.stop - kernels.start, layout.n_entries), dtype)
+    for some in kernel_groups(*values.shape):
+        own = slice(kernels.start + some.start, kernels.start + some.stop)
+        compute(source, own, slice(0, layout.n_entries), layout, values[some])
+    return values
 
 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:

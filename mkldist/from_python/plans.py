@@ -20,7 +20,7 @@ from mkldist.from_python.sweeps import (
     with_short_errors,
 )
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory, shard_traffic
+from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory
 from mkldist.planning.model import BankPlan, Plan
 from mkldist.planning.planner import without
 from mkldist.results.folder import OutputFolder, check_owner
@@ -199,19 +199,6 @@ def _seconds_of_byte() -> float:
     """Return the time to compute a byte of kernel values: as measured here, else a typical one."""
     rates = stored_rates() or TYPICAL
     return (rates.kernel_value_seconds + rates.pass_value_seconds) / FLOAT_BYTES
-
-
-def shard_lines(plan: Plan, n_workers: int) -> Iterator[str]:
-    """Yield two lines on the shards of each bank that workers hold together."""
-    limit = parse_memory(plan.spec.memory)
-    sharded = {(bank.dataset, bank.spec.label): bank for bank in plan.banks if bank.sharded}
-    for (dataset, label), bank in sharded.items():
-        of = shard_traffic(bank, limit, n_workers)
-        largest, of_pass, of_sum = map(
-            readable_bytes, (of.largest_bytes, of.pass_bytes, of.sum_bytes)
-        )
-        yield f"shards:    {of.n_shards} of up to {largest} for {label} of {dataset}"
-        yield f"           {of_pass} move for a vector of a pass, {of_sum} for a sum of all kernels"
 
 
 FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
@@ -547,7 +534,6 @@ class SweepPlan:
             f"{' of one thread' if threads else ''} at its peak, "
             f"{pluralize(self.n_workers, 'worker')}{threads}"
         )
-        yield from shard_lines(self.plan, self.n_workers)
         yield f"passes:    about {self.passes} over a bank, {spec.execution} execution"
         if spec.is_study and spec.search is None:
             yield from RULE

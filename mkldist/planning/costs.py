@@ -1,4 +1,4 @@
-"""Expected cost of a plan: memory of a worker and its limit, passes, bytes that shards move."""
+"""Expected cost of a plan: memory of a worker and its limit, and passes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from mkldist.core.memory import (
     kept_arrays_bytes,
     physical_memory,
     row_cache_bytes,
-    shard_bytes,
     trace_bytes,
     view_cache_bytes,
 )
@@ -245,28 +244,6 @@ def passes_of_runs(
         each = max(rounds, default=0) + FURTHER_PASSES * (longest - 1)
         passes = each * len(solvers.of(bank, runs).groups)
     return passes + takes_pass(bank.spec.normalisations)
-
-
-class ShardTraffic(NamedTuple):
-    """Shards of a bank, and the bytes that requests move between them and the solver."""
-
-    n_shards: int
-    largest_bytes: int
-    pass_bytes: int  # for one vector: the vector to every shard, its forms back
-    sum_bytes: int  # of all kernels: the weights, and the sum from shard to shard
-
-
-def shard_traffic(bank: BankPlan, memory_limit: int | None, n_workers: int) -> ShardTraffic:
-    """Return the shards of a bank on workers with a limit of memory, and their traffic."""
-    shards = bank.shape.shards(shard_bytes(memory_limit), n_workers)
-    largest = max(shard.stop - shard.start for shard in shards) * bank.shape.kernel_bytes
-    of_kernels = FLOAT_BYTES * bank.n_kernels
-    return ShardTraffic(
-        n_shards=len(shards),
-        largest_bytes=largest,
-        pass_bytes=FLOAT_BYTES * len(shards) * bank.n_points + of_kernels,
-        sum_bytes=FLOAT_BYTES * len(shards) * bank.shape.layout.n_entries + of_kernels,
-    )
 
 
 def with_backends(

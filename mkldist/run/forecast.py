@@ -22,7 +22,7 @@ from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
 from mkldist.bank.cache import DEFAULT_BUDGET, default_directory
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Quadratic
-from mkldist.bank.sources import FeatureSource
+from mkldist.bank.sources import FeatureSource, computed
 from mkldist.bank.view import make_views
 from mkldist.core.checksums import parsed, write_checked
 from mkldist.core.threads import single_threaded
@@ -37,8 +37,7 @@ from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.run.doctor import Finding, speed_of_writing
 from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue, backends_of
-from mkldist.solvers.base import Solution
-from mkldist.solvers.lockstep import Job, JobTimes, drive
+from mkldist.solvers.lockstep import Job, solve_timed
 from mkldist.spec.banks import BankSpec
 
 RATES_FILE = "rates.json"
@@ -500,10 +499,7 @@ def _problem(n_points: int) -> tuple[FeatureSource, Any]:
 def _built(source: FeatureSource) -> MemoryBank:
     """Return a bank of all kernels of a source."""
     layout = TileLayout.for_points(source.n_points)
-    values = np.empty((source.n_kernels, layout.n_entries))
-    tiles = values.reshape(len(values), layout.n_tiles, layout.tile, layout.tile)
-    source.fill(slice(0, len(values)), slice(0, layout.n_tiles), layout, tiles)
-    return MemoryBank(values, layout)
+    return MemoryBank(computed(source, slice(0, source.n_kernels), layout, "float64"), layout)
 
 
 def _solver_seconds(n_points: int) -> float:
@@ -512,15 +508,9 @@ def _solver_seconds(n_points: int) -> float:
     bank = _built(source)
     [view] = make_views(bank, [None], ("trace",))
     method = METHODS["level"]
-    found: list[float] = []
-
-    def done(key: str, outcome: Solution | Exception, times: JobTimes) -> None:
-        if isinstance(outcome, Exception):
-            raise outcome
-        found.append(times.cpu_seconds)
-
+    found = []
     for _ in range(1 + REPEATS):  # the first compiles
         problem, params = problem_on(view, method, y), {"C": float(n_points)}
         steps = method.solve(problem, method.params(**params))
-        drive(bank, [Job("level", view, problem, steps)], done)
+        found.append(solve_timed(bank, Job("level", view, problem, steps)).times.cpu_seconds)
     return max(min(found[1:]), 1e-9)

@@ -1,25 +1,16 @@
 """A bank whose kernels are divided among workers: vectors go out, sums come back.
 
-Every shard answers requests by the code that answers them for a bank in one memory.  Forms, inner
-products, traces and radii of a kernel depend on that kernel alone, so the answers of the shards are
-put side by side.  A combination is a sum over kernels: it goes from shard to shard, and each adds
-its kernels to the sum over those before, in the order in which one memory adds them.  It goes in
-parts, so that all shards are at work on different parts at the same time.
-
-Shards begin with whole blocks of a pass.  So every product has the shape that it has in one memory
-and every sum the same order, and all answers are the same to the last bit.
+A shard answers requests by the code of a bank in one memory, for its own kernels.  Their answers
+are put side by side.  A combination is a sum over kernels, so it goes from shard to shard, in parts
+that keep all shards at work, and each adds its kernels.  Shards begin with whole blocks of a pass:
+every sum has the order that it has in one memory, and answers are the same to the last bit.
 
 Combinations of few kernels are made here, from copies of these kernels, because solvers come back
-to their active kernels.  Where memory holds fewer copies than one combination takes, that one goes
-from shard to shard too, and its last digits are those of a pass.
+to their active kernels.  If memory holds too few copies, they go from shard to shard too.
 
-Calls on shards are plain tasks of Dask, each sent to the worker that keeps the shard.  What goes
-from shard to shard goes between their workers.  If a worker dies, Dask gives its calls to another
-one, which computes the shard anew.  From the next round of calls on, shards are divided evenly
-among the workers that are there.
-
-A pass over a stored bank takes 1.5 to 3 times the processor time, and one that computes the kernels
-again 2.5 to 4 times.
+Calls on shards are plain tasks of Dask, each for the worker that keeps the shard.  If a worker
+dies, Dask gives its calls to another one, which computes the shard anew, and the next round of
+calls divides the shards evenly among the workers that are there.
 """
 
 from __future__ import annotations
@@ -31,8 +22,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,13 +31,12 @@ from mkldist.bank.bank import (
     CachedRowsBank,
     MemoryBank,
     PassCounter,
-    kernel_groups,
     slabs,
 )
 from mkldist.bank.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
 from mkldist.bank.products import WeightedSum
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.sources import BankSource, compute
+from mkldist.bank.sources import computed
 from mkldist.bank.store import BankShape
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.core.memory import row_cache_bytes, shard_bytes
@@ -66,20 +55,6 @@ Work = Callable[..., Any]
 # What runs where a shard is
 
 
-def shard_entries(source: BankSource, shape: BankShape, kernels: slice) -> Floating:
-    """Compute the entries of a shard, (k, E) in the dtype of the bank."""
-    n_kernels, n_entries = kernels.stop - kernels.start, shape.layout.n_entries
-    values = np.empty((n_kernels, n_entries), dtype=shape.dtype)
-    for some in kernel_groups(n_kernels, n_entries):
-        own = slice(kernels.start + some.start, kernels.start + some.stop)
-        compute(source, own, slice(0, n_entries), shape.layout, values[some])
-    return values
-
-
-PartialSums: TypeAlias = tuple[Floats, float]
-"""Combinations of the kernels up to a shard, (R, e), and the processor time that they took."""
-
-
 def answer_part(
     bank: MemoryBank, kernels: slice, requests: list[Request]
 ) -> tuple[list[Floats], PassCounter]:
@@ -94,11 +69,11 @@ def answer_part(
 
 
 def add_part(
-    bank: MemoryBank, weights: Floats, entries: slice, before: PartialSums | None
-) -> PartialSums:
+    bank: MemoryBank, weights: Floats, entries: slice, before: tuple[Floats, float] | None
+) -> tuple[Floats, float]:
     """Add the kernels of a shard, with weights (R, k), to combinations over the shards before.
 
-    The entries are those of whole slabs.
+    Returns the sums (R, e) at entries of whole slabs, and the processor time of all shards so far.
     """
     begun = time.thread_time()
     sums, spent = before or (np.zeros((len(weights), entries.stop - entries.start)), 0.0)
@@ -172,8 +147,8 @@ class ShardCache:
                 self._make_room(shard.most_bytes - shard.n_bytes)
                 source = bank_inputs(shard.ref).source()
                 warm_up_source(source, shape.dtype)
-                _compile_answers(shape.dtype)
-                self._entries[shard.key] = shard_entries(source, shape, shard.kernels)
+                values = computed(source, shard.kernels, shape.layout, shape.dtype)
+                self._entries[shard.key] = values
             self._entries.move_to_end(shard.key)
             return MemoryBank(self._entries[shard.key], shape.layout)
 
@@ -198,15 +173,6 @@ SHARDS = ShardCache()
 
 def _clear_shards() -> None:
     SHARDS.clear()
-
-
-@cache
-def _compile_answers(dtype: str) -> None:
-    """Compile what answers requests to a shard, before the clock of a run goes."""
-    few = MemoryBank.from_grams(np.eye(8)[None], dtype)
-    first, vectors = np.zeros(1, dtype=np.intp), np.ones((8, 2))
-    forms = [Quadratic(vectors, first), Quadratic(vectors[:, 0], first)]
-    answer(few, [Matvec(first, vectors), *forms, Radii()])
 
 
 def work_on_shard(
@@ -290,15 +256,7 @@ def _homes(client: Any, admitted: Collection[str] | None) -> list[str]:
 
 
 def assigned(n_shards: int, workers: Sequence[str], before: Mapping[int, str]) -> dict[int, str]:
-    """Divide shards evenly among workers; as many as possible stay where they are.
-
-    Examples
-    --------
-    >>> assigned(3, ["a", "b"], {})
-    {0: 'a', 1: 'b', 2: 'a'}
-    >>> assigned(3, ["b", "c"], {0: "a", 1: "b", 2: "a"})
-    {1: 'b', 0: 'c', 2: 'b'}
-    """
+    """Divide shards evenly among workers; as many as possible stay where they are."""
     most = -(-n_shards // len(workers))
     load, homes = dict.fromkeys(workers, 0), dict[int, str]()
     for shard, home in before.items():
@@ -389,7 +347,7 @@ class ShardedBank(CachedRowsBank):
             for shard in used:
                 before = self._calls.call(shard, add_part, shares[shard], entries, before)
             sums.append(before)
-        found: list[PartialSums] = self._calls.results(sums)
+        found: list[tuple[Floats, float]] = self._calls.results(sums)
         packed = np.concatenate([values for values, _ in found], axis=1)
         for wanted, entries_of in zip(dense, packed, strict=True):
             self.layout.unpack(entries_of, out=wanted.target)

@@ -38,7 +38,7 @@ from mkldist.bank.readers import (
     read_block,
 )
 from mkldist.bank.recomputed import RecomputedBank
-from mkldist.bank.sources import BankSource
+from mkldist.bank.sources import BankSource, computed
 from mkldist.bank.store import BankStore, BuildTime
 from mkldist.core.durable import machine_id, make_folder
 from mkldist.core.memory import KEPT_STATES_BYTES, bank_bytes, row_cache_bytes
@@ -52,7 +52,7 @@ from mkldist.results.record import RunRecord
 from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
 from mkldist.run.probe import memory_share, this_worker
 from mkldist.run.record_queue import MessageQueue, RecordSender, build_key
-from mkldist.run.shards import SHARDS, open_sharded, shard_entries
+from mkldist.run.shards import SHARDS, open_sharded
 from mkldist.run.warm_up import specimens, warm_up, warm_up_source
 
 if TYPE_CHECKING:
@@ -385,8 +385,8 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
         factored = _factors_of(ref, _source(ref), limit, kernel_threads(task))
         return _Opened(factored.factors, factored=factored)
     if is_alone and ref.plan.n_bytes <= bank_bytes(limit):
-        shape = ref.plan.shape
-        entries = shard_entries(_source(ref), shape, slice(0, shape.n_kernels))
+        shape, kernels = ref.plan.shape, slice(0, ref.plan.n_kernels)
+        entries = computed(_source(ref), kernels, shape.layout, shape.dtype)
         return _Opened(MemoryBank(entries, shape.layout))
     if ref.plan.recomputed or is_alone:
         return _Opened(RecomputedBank(_source(ref), row_cache_bytes(limit), kernel_threads(task)))

@@ -107,18 +107,6 @@ def test_a_plan_of_one_says_so_in_the_singular():
     assert "1 run in 1 batch\n" in text
 
 
-def test_a_plan_tells_the_shards_of_a_bank_and_the_bytes_that_move():
-    banks = [{"name": "both", "family": "do2009", "backend": "sharded"}, SPEC["banks"][1]]
-    plan = mkldist.plan({**SPEC, "banks": banks}, {"d": (X, Y)}, workers=3)
-    n_kernels, n_points = plan.banks["kernels"][0], plan.banks["points"][0]
-    [line] = [text for text in str(plan).splitlines() if text.startswith("shards:")]
-    assert line.startswith("shards:    1 of up to ")
-    assert line.endswith(" for both of d")
-    moved = 8 * (n_kernels + n_points)
-    assert f"{moved} B move for a vector of a pass" in str(plan)
-    assert plan.banks["disk"][0] == 0 < plan.banks["disk"][1]
-
-
 def test_a_plan_says_how_much_of_factors_memory_holds():
     widths = [0.1 * i for i in range(1, 101)]
     kernels = [{"function": "gaussian", "widths": widths}]

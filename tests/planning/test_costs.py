@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from mkldist.bank import factored_kernels
-from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
-from mkldist.bank.requests import Combine, Quadratic
+from mkldist.bank.requests import Quadratic
 from mkldist.bank.sources import ArraySource
-from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
-from mkldist.core.memory import ProblemSize, shard_bytes, trace_bytes
+from mkldist.core.memory import ProblemSize, trace_bytes
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import (
@@ -32,7 +31,6 @@ from mkldist.planning.costs import (
     most_points_of,
     parse_memory,
     run_memory,
-    shard_traffic,
 )
 from mkldist.planning.model import BankPlan
 from mkldist.planning.planner import make_plan
@@ -44,10 +42,8 @@ from mkldist.solvers.on_factors import MANY, MOST_CHANGES, solve_on_factors
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
-from tests.bank.bank_suite import random_grams
 from tests.bank.stores import stored
 from tests.planning.plans import dataset, grid, plan_of
-from tests.run.test_shards import sharded
 from tests.solvers.test_on_factors import GRAMS, N, Y
 from tests.variants import quick
 
@@ -511,27 +507,6 @@ def bank_plan(n_points: int, n_kernels: int) -> BankPlan:
         banks=[{"family": "xu2008", "backend": "sharded", "dtype": "float64"}],
     )
     return plan.banks[0]
-
-
-@pytest.mark.parametrize("n_workers", [1, 2, 5])
-def test_a_bank_of_shards_moves_what_its_plan_expects(monkeypatch, n_workers):
-    monkeypatch.setattr("mkldist.bank.bank.BLOCK_KERNELS", 8)
-    bank = sharded(random_grams(40, 30), n_shards=n_workers)
-    expected = shard_traffic(bank_plan(n_points=30, n_kernels=40), None, n_workers)
-    assert expected.n_shards == n_workers
-    answer(bank, [Quadratic(np.ones(30))])
-    assert bank.counter.bytes_moved == expected.pass_bytes
-    answer(bank, [Combine(np.ones(40))])
-    assert bank.counter.bytes_moved == expected.pass_bytes + expected.sum_bytes
-
-
-def test_no_shard_is_larger_than_a_worker_holds():
-    shape = BankShape(100_000, TileLayout.for_points(200), "float64")
-    block = block_kernels(shape.layout) * shape.kernel_bytes
-    limit = 64 * block
-    found = shard_traffic(bank_plan(n_points=200, n_kernels=100_000), limit, 2)
-    assert found.largest_bytes <= shard_bytes(limit)
-    assert found.n_shards * found.largest_bytes >= 100_000 * shape.kernel_bytes
 
 
 LEVEL, UNIFORM, PRIMALMKL = (METHODS[name] for name in ("level", "uniform", "primalmkl"))

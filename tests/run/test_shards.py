@@ -14,11 +14,11 @@ from numpy.testing import assert_array_equal
 from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii, Request
-from mkldist.bank.sources import ArraySource
+from mkldist.bank.sources import ArraySource, computed
 from mkldist.bank.store import BankShape
 from mkldist.bank.view import make_views
 from mkldist.errors import GramError
-from mkldist.run.shards import ShardedBank, shard_entries
+from mkldist.run.shards import ShardedBank
 from tests.bank.bank_suite import BankSuite, answers, random_grams
 from tests.variants import quick
 
@@ -241,7 +241,7 @@ def test_the_entries_of_a_shard_are_those_of_the_bank(dtype, monkeypatch):
     monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     grams = random_grams(40, 21)
     shape = BankShape(40, TileLayout.for_points(21), dtype)
-    found = shard_entries(ArraySource(grams), shape, slice(7, 33))
+    found = computed(ArraySource(grams), slice(7, 33), shape.layout, dtype)
     assert found.dtype == dtype
     assert_array_equal(found, shape.layout.pack(grams[7:33]))
 
@@ -251,4 +251,4 @@ def test_a_kernel_that_is_not_finite_is_named():
     grams[7, 3, 3] = np.inf
     shape = BankShape(9, TileLayout.for_points(12), "float64")
     with pytest.raises(GramError, match="kernel 7"):
-        shard_entries(ArraySource(grams), shape, slice(5, 9))
+        computed(ArraySource(grams), slice(5, 9), shape.layout, "float64")
