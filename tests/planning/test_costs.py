@@ -499,16 +499,6 @@ def test_more_than_the_machine_has_is_refused():
         check_memory(planned("64MiB"), 1, available=2**34)
 
 
-def bank_plan(n_points: int, n_kernels: int) -> BankPlan:
-    plan = plan_of(
-        {"d": dataset("d", 2 * n_points, n_splits=1)},
-        {"level": grid("level", C=[1.0])},
-        n_kernels=n_kernels,
-        banks=[{"family": "xu2008", "backend": "sharded", "dtype": "float64"}],
-    )
-    return plan.banks[0]
-
-
 LEVEL, UNIFORM, PRIMALMKL = (METHODS[name] for name in ("level", "uniform", "primalmkl"))
 
 
