@@ -135,8 +135,9 @@ def test_a_run_whose_record_is_gone_is_not_on_the_page(copied, tmp_path):
 
 @pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_told(folder):
-    done = run_here(folder, "report", "moons", "-o", "moons.toml/page.html", code=2)
-    assert "moons.toml: found a file where a folder is needed" in done.stderr
+    (folder / "notes.txt").touch()
+    done = run_here(folder, "report", "moons", "-o", "notes.txt/page.html", code=2)
+    assert "notes.txt: found a file where a folder is needed" in done.stderr
 
 
 def test_the_command_has_its_name():
