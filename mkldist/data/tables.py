@@ -655,12 +655,14 @@ def _number(value: Any) -> float | None:
             return np.nan
         if word in BOOLEANS or "_" in word:
             return BOOLEANS.get(word)
+    if np.ndim(text) > 0:  # lists and arrays, as columns of Parquet may hold them
+        return None
     try:
         return float(text)
     except (TypeError, ValueError):
         import pandas as pd
 
-        return np.nan if np.ndim(text) == 0 and pd.isna(text) else None
+        return np.nan if pd.isna(text) else None
 
 
 def frame_texts(

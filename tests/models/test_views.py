@@ -408,7 +408,7 @@ def test_texts_alone_make_a_model_that_knows_no_row_without_them(tmp_path):
     found = pd.read_csv(tmp_path / "out.csv").filter(like="decision")
     np.testing.assert_allclose(found, record.decision_values.T, rtol=0, atol=1e-10)
     frame = pd.DataFrame({"s": texts})
-    np.testing.assert_array_equal(model.decision_function(frame), found)
+    np.testing.assert_allclose(model.decision_function(frame), found, rtol=1e-12)
     with pytest.raises(
         DataError, match=r"X: found no text in column 's' for row 1 \(from 0\); expected"
     ):
