@@ -8,7 +8,7 @@ and then its three scores of two classes on 300 points take 4 ms, those below 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -63,8 +63,8 @@ def pooled_scores(folds: Sequence[Fold], k: int) -> tuple[dict[str, float], dict
     """Return the scores of classifiers of k classes, each on points of its own.
 
     Scores of the predictions are those of all points together.  ``auc`` and ``average_precision``
-    are means over the classifiers whose points have both kinds: the decision values of different
-    classifiers do not compare.
+    are means over the classifiers, whose decision values need not compare; those of all points
+    together where the points of a classifier are all of one kind.
     """
     confusion = sum(_confusion(numbers, predicted, k) for _, numbers, predicted in folds)
     found, of_classes = _of_confusion(np.asarray(confusion))
@@ -73,18 +73,57 @@ def pooled_scores(folds: Sequence[Fold], k: int) -> tuple[dict[str, float], dict
     own = range(1, 2) if k == 2 else range(k)
     for name, score in (("auc", _auc), ("average_precision", _average_precision)):
         each = [
-            [score(values[c - own.start], numbers == c) for c in own]
-            for values, numbers, _ in folds
+            _over_folds(
+                [(values[c - own.start], numbers == c) for values, numbers, _ in folds], score
+            )
+            for c in own
         ]
-        found[name] = float(_known_mean(np.array(each)).mean())
+        found[name] = float(np.mean(each))
     return found, of_classes
 
 
-def _known_mean(values: Floats) -> Floats:
-    """Return the mean of each column over the values that are not NaN."""
-    count = (~np.isnan(values)).sum(axis=0)
-    means: Floats = np.nansum(values, axis=0) / np.where(count > 0, count, np.nan)
-    return means
+def _over_folds(
+    folds: Sequence[tuple[Floats, Bools]], score: Callable[[Floats, Bools], float]
+) -> float:
+    """Return the mean score of some folds, or that of their points together."""
+    if any(positive.all() or not positive.any() for _, positive in folds):
+        values, positive = map(np.concatenate, zip(*folds, strict=True))
+        return score(values, positive)
+    return float(np.mean([score(*fold) for fold in folds]))
+
+
+def score_over_folds(
+    name: str, values: Floats, labels: Array, folds: Ints, k: int, confusion: Floats
+) -> Floats:
+    """Return the score of the points of K folds together as one value a fold, (K,), its jackknife.
+
+    Their mean is the score S.  A fold's value is ``S + (K - 1) (mean_j S_j - S_i)``, with S_i the
+    score without fold i: their spread is that of the pseudo-values by which the jackknife tells
+    the variance of S (Tukey 1958).
+
+    Shapes: values (k, n), or (1, n) of two classes and of real values; labels (n,) classes from 0,
+    or values for k = 0; folds (n,) from 0; confusion (K, k, k).
+    """
+    whole = np.arange(folds.max() + 1)
+
+    def score(left_out: int) -> float:
+        kept = folds != left_out
+        if name in ("balanced_error", "f1"):
+            counts = confusion[whole != left_out].sum(axis=0)
+            found, f1 = _of_confusion(counts)[0], _f1(counts)
+            return found[name] if name in found else float(f1[1] if k == 2 else f1.mean())
+        if not k:
+            return regression_scores(values[0, kept], labels[kept])["r2"]
+        of = _auc if name == "auc" else _average_precision
+        own = range(1, 2) if k == 2 else range(k)
+        each = [of(values[c - own.start, kept], labels[kept] == c) for c in own]
+        return float(np.mean(each))
+
+    together, without = score(-1), np.array([score(number) for number in whole.tolist()])
+    known = without[~np.isnan(without)]
+    mean = float(known.mean()) if len(known) else math.nan
+    found: Floats = together + (len(whole) - 1) * np.nan_to_num(mean - without)
+    return found
 
 
 def _confusion(class_numbers: Ints, predicted: Ints, k: int) -> Floats:

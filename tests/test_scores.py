@@ -19,6 +19,7 @@ from mkldist.scores import (
     predicted_classes,
     probability_scores,
     regression_scores,
+    score_over_folds,
     two_class_scores,
 )
 
@@ -116,11 +117,51 @@ def test_scores_of_folds_pool_predictions_and_average_ranks(k):
     confusion = metrics.confusion_matrix(numbers, predicted)
     np.testing.assert_array_equal(of_classes["confusion"], confusion)
     classes = [1] if k == 2 else range(k)
-    aucs = [
-        np.mean([metrics.roc_auc_score(own == c, values[0 if k == 2 else c]) for c in classes])
-        for values, own, _ in folds
+
+    def auc(values, own):
+        return np.mean(
+            [metrics.roc_auc_score(own == c, values[0 if k == 2 else c]) for c in classes]
+        )
+
+    of_all = np.concatenate([values for values, _, _ in (*folds, alone)], axis=1)
+    assert found["auc"] == pytest.approx(auc(of_all, numbers))
+    own = pooled_scores(folds, k)[0]["auc"]  # each fold has every class, and so an AUC of its own
+    assert own == pytest.approx(np.mean([auc(values, one) for values, one, _ in folds]))
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "score"),
+    [
+        ("auc", 2, lambda y, v, p: metrics.roc_auc_score(y, v[0])),
+        (
+            "auc",
+            3,
+            lambda y, v, p: np.mean([metrics.roc_auc_score(y == c, v[c]) for c in (0, 1, 2)]),
+        ),
+        ("average_precision", 2, lambda y, v, p: metrics.average_precision_score(y, v[0])),
+        ("balanced_error", 3, lambda y, v, p: 1 - metrics.balanced_accuracy_score(y, p)),
+        ("f1", 2, lambda y, v, p: metrics.f1_score(y, p)),
+        ("f1", 3, lambda y, v, p: metrics.f1_score(y, p, average="macro")),
+        ("r2", 0, lambda y, v, p: metrics.r2_score(y, v[0])),
+    ],
+)
+def test_folds_are_scored_together_and_spread_as_the_jackknife(name, k, score):
+    rng = np.random.default_rng(5)
+    folds = np.sort(np.arange(24) % 8)
+    values = tied_values(rng, k if k > 2 else 1, 24)
+    y = rng.permutation(np.arange(24) % k) if k else rng.normal(size=24)
+    predicted = values.argmax(axis=0) if k > 2 else (values[0] >= 0).astype(int)
+    confusion = np.array([
+        metrics.confusion_matrix(y[folds == f], predicted[folds == f], labels=range(k)) if k else []
+        for f in range(8)
+    ])  # fmt: skip
+    found = score_over_folds(name, values, y, folds, k, confusion)
+    assert found.mean() == pytest.approx(score(y, values, predicted))
+    without = [
+        score(y[kept], values[:, kept], predicted[kept])
+        for kept in (folds != fold for fold in range(8))
     ]
-    assert found["auc"] == pytest.approx(np.mean(aucs))
+    assert found.std() == pytest.approx(7 * np.std(without))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -36,8 +36,8 @@ from mkldist.analysis.statistics import (
     McNemar,
     Overlap,
     Posterior,
-    corrected_interval,
     holm,
+    known_interval,
     largest_of_series,
     mcnemar,
     pairwise_wilcoxon,
@@ -49,7 +49,7 @@ from mkldist.core.wording import html_of
 from mkldist.errors import InputError
 from mkldist.methods.registry import METHODS
 from mkldist.results.record import RunRecord
-from mkldist.results.rows import hyperparameters, to_frame
+from mkldist.results.rows import hyperparameters, is_pooled, n_of_few_classes, to_frame
 from mkldist.results.schema import COORDINATES, DATASET_SERIES, SPLIT, STATE, RunState
 from mkldist.scores import predicted_classes
 from mkldist.solvers.solver_params import SolverParams
@@ -74,7 +74,7 @@ class Difference(NamedTuple):
     second: float
     difference: float  # Mean of the first minus that of the second
     # Corrected 95 % interval of the difference; NaN for a single split, and where every split
-    # has the same difference other than 0
+    # has the same difference
     low: float
     high: float
 
@@ -109,6 +109,7 @@ class PairComparison:
     points: PointCounts | None
     # Runs of one method at equal settings; None for two methods or other kernels
     equal_settings: EqualSettings | None
+    pooled: int = 0  # test parts that lack a class, where the losses are of all folds together
     # Name that the data set shares with other sizes of it in a scaling study; else its own
     series: str = ""
     n_train: float = math.nan  # Mean number of training points
@@ -208,6 +209,7 @@ def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
         measures=measures,
         points=point_counts(pair),
         equal_settings=equal,
+        pooled=n_of_few_classes(one.data) if is_pooled(one.data, one.loss) else 0,
         series=str(pair.first.node.attrs.get(DATASET_SERIES, one.place["dataset"])),
         n_train=overlap.n_train,
         n_settings=(number_of_settings(one.node), number_of_settings(two.node)),
@@ -229,11 +231,8 @@ def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
     first, second = first[known], second[known]
     if not len(first):
         return Difference(*(math.nan,) * 5)
-    low = high = math.nan
-    if len(first) > 1 and not only_shifted(first - second):
-        _, low, high = corrected_interval(first - second, overlap)
-    mean = float((first - second).mean())
-    return Difference(float(first.mean()), float(second.mean()), mean, low, high)
+    found = known_interval(first - second, overlap)
+    return Difference(float(first.mean()), float(second.mean()), *found)
 
 
 def over_data_sets(

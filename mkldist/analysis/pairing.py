@@ -18,6 +18,7 @@ from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
 from mkldist.results.rows import (
+    complete_values,
     is_validated,
     method_nodes,
     place_of,
@@ -109,8 +110,7 @@ class Chosen:
         """Return a variable of the runs, one value a split; NaN where a run is not complete."""
         if name not in self.data:
             return np.full(self.data.sizes[SPLIT], np.nan)
-        found = self.data[name].to_numpy().astype(float)
-        return np.where(self.complete, found, np.nan)
+        return complete_values(self.data, name, (SPLIT,))
 
     @cached_property
     def complete(self) -> Bools:

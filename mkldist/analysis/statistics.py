@@ -102,13 +102,14 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
 def known_interval(values: Floats, overlap: Overlap) -> Interval:
     """Return what :func:`corrected_interval` does of the values that are not NaN.
 
-    The ends are NaN for one value, and the mean too for none.
+    The ends are NaN for one value and for values that do not differ, whose spread tells nothing;
+    the mean too for none.
     """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
-    if len(known) > 1:
+    if len(known) and np.ptp(known) > 1e-12 * np.abs(known).max():
         return corrected_interval(known, overlap)
-    return Interval(float(known[0]) if len(known) else math.nan, math.nan, math.nan)
+    return Interval(float(known.mean()) if len(known) else math.nan, math.nan, math.nan)
 
 
 def loss_interval(losses: Floats, overlap: Overlap, n_rows: float, most: float) -> Interval:

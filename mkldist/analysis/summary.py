@@ -11,13 +11,24 @@ import numpy as np
 
 from mkldist.analysis.losses import TO_TRY, Standing, constant_words, scored_part
 from mkldist.core.arrays import Array, Bools, Ints
-from mkldist.core.metrics import BESIDE, METRICS, NOTHING, PARTS, Metric, part_of_variable
+from mkldist.core.metrics import (
+    BESIDE,
+    METRICS,
+    NOTHING,
+    PARTS,
+    Metric,
+    part_of_variable,
+    pooled_words,
+)
 from mkldist.core.terminal import ENDLESS
 from mkldist.core.wording import pluralize
 from mkldist.results.rows import (
+    complete_values,
     hyperparameters,
+    is_pooled,
     is_validated,
     method_nodes,
+    n_of_few_classes,
     place_of,
     selected,
     selecting_losses,
@@ -82,6 +93,10 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
             ``balanced_error``, ``auc``, ``average_precision``, ``f1``, ``log_loss``, ``brier``,
             or for regression ``rmse``, ``mae`` and ``r2``; with ``unlabelled_`` in front, those of
             unlabelled points, such as ``unlabelled_error_mean`` and ``unlabelled_auc_mean``;
+        ``pooled``
+            number of test parts that lack a class.  Where there are any, the balanced error, AUC,
+            average precision and F1 (or R² of single rows) are those of all test rows of a
+            repetition together, and their deviations and intervals those of the jackknife;
         ``constant_mean``
             the metric of the best constant prediction, such as the most frequent class;
         ``no_better``
@@ -298,7 +313,9 @@ def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> 
     failed = planned & (state == RunState.FAILED.value)
 
     def of_complete(name: str) -> pd.DataFrame:
-        return pd.DataFrame(np.where(complete, flat(name).astype(float), np.nan))
+        if name not in data:
+            return pd.DataFrame(flat(name))
+        return pd.DataFrame(complete_values(data, name, (SPLIT, *grid)).reshape(shape[0], -1))
 
     averaged = {name: name for name in scores} | {"active": "active_kernels", "seconds": "seconds"}
     values = {short: of_complete(name) for short, name in averaged.items()}
@@ -319,6 +336,7 @@ def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> 
     splits = {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords}
     constants = splits.get("constant_score", np.full(shape[0], np.nan))
     table["constant_mean"] = pd.DataFrame(np.where(complete, constants[:, None], np.nan)).mean()
+    table["pooled"] = n_of_few_classes(data) if any(is_pooled(data, n) for n in scores) else 0
     table["no_better"] = False
     for name in scores:
         own, part = SCORES[name]
@@ -404,6 +422,7 @@ def caption(summary: Sequence[Row], shown: Sequence[Row]) -> str:
          f"* is the best on the {part} part; inner folds select without its labels."),
         *((True, line) for line in _no_better(summary)),
         (lacking, "Rows that lack a split that others of their data set have are not marked."),
+        *((True, line) for line in _pooled(summary)),
         (True, "Active: > 0.001 of the largest weight. Seconds: own time and share of passes."),
         *((_known(summary, name), words) for name, (_, words) in _PROXIMITIES.items()),
         (sampled, f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}, "
@@ -415,6 +434,14 @@ def caption(summary: Sequence[Row], shown: Sequence[Row]) -> str:
         (waiting, f"{pluralize(waiting, 'run')} without an outcome yet."),
     ]  # fmt: skip
     return "\n".join(line for holds, line in lines if holds)
+
+
+def _pooled(summary: Sequence[Row]) -> Iterator[str]:
+    """Yield a line on each data set whose folds lack classes."""
+    found = dict.fromkeys((r["dataset"], r.get("pooled"), r["task"]) for r in summary)
+    for name, count, task in found:
+        if count:
+            yield f"{name}: {pooled_words(count, task)}."
 
 
 def _no_better(summary: Sequence[Row]) -> Iterator[str]:

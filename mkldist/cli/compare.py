@@ -16,7 +16,14 @@ from mkldist.cli.options import (
     note_basis,
     print_json,
 )
-from mkldist.core.metrics import NOTHING, Metric, metric_of_variable, p_value_text, variable_words
+from mkldist.core.metrics import (
+    NOTHING,
+    Metric,
+    metric_of_variable,
+    p_value_text,
+    pooled_words,
+    variable_words,
+)
 from mkldist.core.terminal import command_line, plain_table, standard_output
 
 if TYPE_CHECKING:
@@ -345,6 +352,9 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
             f"corrected for all pairs of this answer; below {SIGNIFICANCE} counts."
         )
         yield "probably better: A, B, or neither, where they are less apart than --rope."
+    for dataset, pooled, loss in dict.fromkeys((p.dataset, p.pooled, p.loss) for p in pairs):
+        if pooled:
+            yield f"{dataset}: {pooled_words(pooled, metric_of_variable(loss).task)}."
     classes = [pair for pair in pairs if metric_of_variable(pair.loss).task == "classification"]
     if any(pair.points is not None for pair in classes):
         yield "McNemar: splits whose test finds A better, B better, or leaves it open."

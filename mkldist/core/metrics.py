@@ -26,7 +26,7 @@ class Metric:
     words: str  # its name in text
     unit: str = "1"  # "%" of a share of errors, "1" of another pure number, "" for that of labels
     greater: bool = False  # greater values are better; the greatest is 1
-    ranks: bool = False  # it depends on the order of decision values alone: not to be pooled
+    contrasts: bool = False  # rows of one class alone, or of one value, do not have it
     probabilities: bool = False
 
     def variable(self, part: str = "test") -> str:
@@ -109,17 +109,17 @@ METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
         Metric("error", "classification", "error", "%"),
-        Metric("balanced_error", "classification", "balanced error", "%"),
-        Metric("auc", "classification", "AUC", greater=True, ranks=True),
+        Metric("balanced_error", "classification", "balanced error", "%", contrasts=True),
+        Metric("auc", "classification", "AUC", greater=True, contrasts=True),
         Metric(
-            "average_precision", "classification", "average precision", greater=True, ranks=True
+            "average_precision", "classification", "average precision", greater=True, contrasts=True
         ),
-        Metric("f1", "classification", "F1", greater=True),
+        Metric("f1", "classification", "F1", greater=True, contrasts=True),
         Metric("log_loss", "classification", "log loss", probabilities=True),
         Metric("brier", "classification", "Brier score", probabilities=True),
         Metric("rmse", "regression", "RMSE", ""),
         Metric("mae", "regression", "MAE", ""),
-        Metric("r2", "regression", "R²", greater=True),
+        Metric("r2", "regression", "R²", greater=True, contrasts=True),
     )
 }
 """Every metric by its name.  Problems of one class have those of classes."""
@@ -128,6 +128,16 @@ METRICS: dict[str, Metric] = {
 def metrics_of(task: str) -> tuple[Metric, ...]:
     """Return the metrics that suit a task, the default one first."""
     return tuple(metric for metric in METRICS.values() if metric.task == task)
+
+
+def pooled_words(count: int, task: str) -> str:
+    """Return how scores are found where so many test parts have none of their own."""
+    noun = f"{count} test part{'s' * (count > 1)}"
+    if task == "regression":
+        found, scores = f"{noun} with one value", "R² is"
+    else:
+        found, scores = f"{noun} without a class", "scores such as AUC and balanced error are"
+    return f"{found}, so {scores} of all test rows of a repetition together"
 
 
 def default_metric(task: str) -> Metric:

@@ -282,6 +282,7 @@ class Dataset:
     origin: str = ""  # of the data, for provenance
     impute: Imputation | None = None  # None if no value is missing
     row_groups: Ints | None = None  # (n,) number of each row's group, which splits keep together
+    group_names: tuple[str, ...] = ()  # by the numbers in `row_groups`
     weights: Floats | None = None  # (n,) from 0; rows of weight 0 are in no training part
     row_order: Ints | None = None  # (n,) rows in the order of time; None if they are so already
     views: dict[str, View] = field(default_factory=dict)  # blocks of the features

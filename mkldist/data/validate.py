@@ -87,6 +87,9 @@ def validate(
         classes=labels.classes,
         predefined=restricted(partitions, rows, n_points),
         row_groups=column(groups, group_numbers),
+        group_names=()
+        if groups is None
+        else tuple(np.unique(raw.of_splits[groups][rows]).tolist()),
         row_order=column(splits.order, rows_in_order),
         weights=weights,
         origin=raw.origin,

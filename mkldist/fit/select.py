@@ -34,7 +34,9 @@ from mkldist.results.journal import Journal
 from mkldist.results.layout import read_layout
 from mkldist.results.record import RunRecord, environment
 from mkldist.results.rows import (
+    complete_values,
     hyperparameters,
+    is_pooled,
     is_validated,
     method_nodes,
     place_of,
@@ -181,6 +183,10 @@ def _runs(node: xr.DataTree, *scores: str) -> pd.DataFrame:
     """Return the runs of a node, one of each setting and split; with halving, of the last rung."""
     names = dict.fromkeys((RUN_ID.name, STATE.name, *scores))
     runs, dims = to_frame(node, [*names]), hyperparameters(node)
+    ids = node[RUN_ID.name].transpose(SPLIT, *dims).to_numpy().ravel()
+    for name in (one for one in scores if is_pooled(node, one)):
+        values = complete_values(node, name, (SPLIT, *dims)).ravel()
+        runs[name] = runs[RUN_ID.name].map(dict(zip(ids, values, strict=True)))
     for rungs in {*dims} - {TRIAL} if TRIAL in dims else ():
         runs = runs[runs[rungs] == node[rungs].to_numpy()[-1]]
     runs = runs.drop_duplicates([SPLIT, *settings_of(node)])  # trials of equal values

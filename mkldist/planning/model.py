@@ -41,6 +41,7 @@ class DatasetFacts:
     train_sizes: tuple[int, ...] = ()  # of each split; empty if all known rows are labelled
     n_smaller: int = 0
     row_bytes: int = 0  # of dense features
+    n_of_few_classes: int = 0  # test parts, of folds, that lack a class or a second real value
 
     @property
     def n_splits(self) -> int:

@@ -20,7 +20,7 @@ from mkldist.core.arrays import Target
 from mkldist.core.checksums import array_id, content_id
 from mkldist.core.devices import CPU
 from mkldist.core.memory import readable_bytes
-from mkldist.core.metrics import default_metric, metrics_of
+from mkldist.core.metrics import default_metric, metrics_of, pooled_words
 from mkldist.core.wording import pluralize
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.checks import check_fits as check_array_fits
@@ -47,7 +47,13 @@ from mkldist.planning.spec_checks import (
 from mkldist.solvers.base import Part, ProblemFacts, losses_by_target, one_of
 from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import FACTORS, BankSpec
-from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec
+from mkldist.spec.datasets import (
+    FOLDS,
+    DatasetSpec,
+    GraphTable,
+    PreprocessingSpec,
+    SplitsSpec,
+)
 from mkldist.spec.kinds import check_fits
 from mkldist.spec.model import LINKED, MethodSpec, SweepSpec
 
@@ -73,12 +79,20 @@ class Resolved:
         return [
             line
             for entry in spec.datasets
-            for line in summary_lines(
-                replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
-                spec.preprocessing_of(entry),
-                entry.class_weight,
+            for line in (
+                *summary_lines(
+                    replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
+                    spec.preprocessing_of(entry),
+                    entry.class_weight,
+                ),
+                *self._pooled(spec.sizes_of(entry)[0].name),
             )
         ]
+
+    def _pooled(self, dataset: str) -> list[str]:
+        """Return a line if test parts lack classes."""
+        count, task = self.facts[dataset].n_of_few_classes, self.datasets[dataset][0].task
+        return [f"  scores:    {pooled_words(count, task)}"] if count else []
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
         """Return the names of a bank's kernels."""
@@ -207,7 +221,16 @@ def _dataset_facts(
         inner_folds=_inner_folds(dataset, splits, spec),
         n_smaller=len(splits) - n_asked(len(splits), spec.search),
         row_bytes=0 if dataset.x is None else dataset.x.itemsize * dataset.n_features,
+        n_of_few_classes=_n_of_few_classes(dataset, splits, spec.splits_of(entry)),
     )
+
+
+def _n_of_few_classes(dataset: Dataset, splits: Sequence[Split], spec: SplitsSpec) -> int:
+    """Return how many test parts of folds lack a class, or a second value in regression."""
+    if spec.kind not in FOLDS:
+        return 0
+    wanted = len(dataset.classes or (0, 1))
+    return sum(len(np.unique(dataset.y[split.test])) < wanted for split in splits)
 
 
 def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> tuple[int, ...]:

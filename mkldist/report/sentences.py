@@ -35,12 +35,13 @@ from mkldist.core.metrics import (
     Metric,
     metric_of_variable,
     p_value_text,
+    pooled_words,
     variable_words,
 )
 from mkldist.core.wording import pluralize
 from mkldist.report.facts import Facts, records
-from mkldist.results.rows import settings_of
-from mkldist.results.schema import DATASET_SERIES, RunState
+from mkldist.results.rows import n_of_few_classes, settings_of
+from mkldist.results.schema import DATASET_SERIES, RunState, task_of
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 
 MOST_NAMED = 3  # with more, their number stands for the names
@@ -273,6 +274,8 @@ def cautions(facts: Facts) -> list[Caution]:
          "loss on the test parts, which flatters methods with many settings."),
     ]  # fmt: skip
     found = [
+        ("Scores of folds together", _pooled(facts),
+         "Their spread and intervals are those of the jackknife, which leaves out one fold."),
         ("Splits missing", _missing_splits(facts),
          "Means of fewer splits are not compared with others."),
         ("Best value at the edge of its grid", _edges(facts), "Extend the grid beyond it."),
@@ -287,6 +290,16 @@ def cautions(facts: Facts) -> list[Caution]:
         *(Caution(title, advice, cases) for title, some, advice in found if (cases := (*some,))),
         *shared_times(facts),
     ]
+
+
+def _pooled(facts: Facts) -> Iterator[str]:
+    """Yield the data sets whose folds lack classes."""
+    counts = {
+        place["dataset"]: (n_of_few_classes(node), task_of(node)) for place, node in facts.nodes
+    }
+    for dataset, (count, task) in counts.items():
+        if count:
+            yield f"{dataset}: {pooled_words(count, task)}"
 
 
 def _missing_splits(facts: Facts) -> Iterator[str]:

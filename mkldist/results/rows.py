@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.core.arrays import Array, Floats
-from mkldist.core.metrics import metric_of_variable
+from mkldist.core.arrays import Array, Bools, Floats
+from mkldist.core.metrics import METRICS, metric_of_variable
 from mkldist.core.wording import natural_key
 from mkldist.errors import InputError, SpecError, nearest
 from mkldist.results.schema import (
@@ -19,7 +19,10 @@ from mkldist.results.schema import (
     CLASS,
     COORDINATES,
     DATASET_SERIES,
+    DECISION_VALUES,
     KERNEL,
+    LABEL,
+    PREDICTED,
     RUN_ID,
     RUNGS,
     SAMPLE,
@@ -30,6 +33,7 @@ from mkldist.results.schema import (
     RunState,
     metric_of,
 )
+from mkldist.scores import score_over_folds
 from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
@@ -178,10 +182,64 @@ def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats
     return losses
 
 
-def complete_values(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats:
-    """Return a variable of a node's runs along `dims`, NaN where a run is not complete."""
+def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[str]) -> Floats:
+    """Return a variable of a node's runs along `dims`, NaN where a run is not complete.
+
+    A score that :func:`is_pooled` has the values of :func:`mkldist.scores.score_over_folds`.
+    """
     values, states = (node[one].transpose(*dims).to_numpy() for one in (name, STATE.name))
-    found: Floats = np.where(states == RunState.COMPLETE.value, values, np.nan)
+    complete = states == RunState.COMPLETE.value
+    if is_pooled(node, name):
+        values = _of_folds_together(node, name, dims, complete)
+    found: Floats = np.where(complete, values, np.nan)
+    return found
+
+
+_CONTRASTS = {m.variable(): m for m in METRICS.values() if m.contrasts}
+_OF_CONFUSION = ("balanced_error", "f1")
+
+
+def n_of_few_classes(node: xr.DataTree | xr.Dataset) -> int:
+    """Return how many test parts lack a class or, of real values, a second one; 0 but for folds."""
+    if "n_classes" not in node.coords or not np.any(np.diff(node["repeat"]) == 0):
+        return 0
+    return int((node["n_classes"] < node.sizes.get(CLASS, 2)).sum())
+
+
+def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
+    """Return True for a score of which a fold has none of its own, as it lacks a class.
+
+    The rows of all folds of a repetition are then scored together, if their decision values are
+    recorded.
+    """
+    known = name in _OF_CONFUSION or DECISION_VALUES.name in node
+    return name in _CONTRASTS and name in node and known and n_of_few_classes(node) > 0
+
+
+def _of_folds_together(
+    node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[str], complete: Bools
+) -> Floats:
+    """Return a score of the rows of all folds of each repetition together, along `dims`."""
+    k, repeat = node.sizes.get(CLASS, 0), node["repeat"].to_numpy()
+    found = np.full(complete.shape, np.nan)
+    confusion, decisions = np.zeros((*found.shape, 0, 0)), None
+    labels: Array = np.zeros(0)
+    if k:
+        confusion = node["confusion"].transpose(*dims, CLASS, PREDICTED).to_numpy()
+    if name not in _OF_CONFUSION:
+        decisions = node[DECISION_VALUES.name].transpose(*dims, ..., SAMPLE)
+        labels = node[LABEL].to_numpy()
+        labels = labels > 0 if k == 2 else labels
+    for at in np.ndindex(found.shape[1:]):
+        for number in np.unique(repeat):
+            place = np.flatnonzero((repeat == number) & complete[:, *at]), *at
+            values, of_fold, tested = np.zeros((1, 0)), np.arange(len(place[0])), labels
+            if decisions is not None:
+                own = decisions[place].to_numpy().reshape(len(place[0]), -1, len(labels))
+                of_fold, rows = np.nonzero(~np.isnan(own[:, 0]))
+                values, tested = own[of_fold, :, rows].T, labels[rows]
+            if len(of_fold):
+                found[place] = score_over_folds(name, values, tested, of_fold, k, confusion[place])
     return found
 
 

@@ -339,13 +339,17 @@ COORDINATES = (
     Variable("split", "1", "index of the train/test split", "int64", (SPLIT,)),
     Variable("repeat", "1", "repetition that the split belongs to", "int64", (SPLIT,)),
     Variable("fold", "1", "fold of the repetition that is the test part", "int64", (SPLIT,)),
+    Variable("group", "", "group of rows that is the test part", "string", (SPLIT,)),
     Variable("n_train", "1", "number of labelled training rows", "int64", (SPLIT,)),
     Variable("n_test", "1", "number of test rows", "int64", (SPLIT,)),
     Variable("n_unlabelled", "1", "number of unlabelled rows", "int64", (SPLIT,)),
     Variable("n_new", "1", "number of test rows that no split before has tested; of unlabelled "
              "rows where there are no test rows", "int64", (SPLIT,)),
     Variable("n_rarest", "1", "number of these test rows that are of the rarest class of the "
-             "split's; of all for regression", "int64", (SPLIT,)),
+             "split's, of that of all splits where one lacks a class; of all for regression",
+             "int64", (SPLIT,)),
+    Variable("n_classes", "1", "number of classes that these test rows are of, of different values "
+             "for regression", "int64", (SPLIT,)),
     Variable("constant_score", "1", "the sweep's metric on these test rows of the best constant "
              "prediction, such as that of the most frequent class", dims=(SPLIT,)),
     Variable("n_kernels", "1", "number of kernels of the bank", "int64"),

@@ -21,7 +21,7 @@ from mkldist.results.folder import OutputFolder, no_folder
 from mkldist.results.journal import NUMBERS, Journal
 from mkldist.results.layout import LAYOUT, Coordinate, MethodNode, TreeLayout, read_layout
 from mkldist.results.record import RunRecord
-from mkldist.results.rows import method_nodes, place_of
+from mkldist.results.rows import method_nodes, n_of_few_classes, place_of
 from mkldist.results.schema import (
     BUILD_TIMES,
     CHOSEN_KERNEL,
@@ -29,6 +29,7 @@ from mkldist.results.schema import (
     COEFFICIENTS,
     CONVERGENCE,
     COUNTED,
+    DECISION_VALUES,
     ITERATION,
     KERNEL,
     N_RANKS,
@@ -184,7 +185,7 @@ class Snapshot:
         return len(self.runs.keys() - self.layout.run_ids)
 
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
-        """Return the tree; without vectors per run and traces, no arrays of records are read."""
+        """Return the tree, without vectors per run and traces that no score needs if not asked."""
         import xarray as xr
 
         shared = {
@@ -199,8 +200,9 @@ class Snapshot:
                 above |= shared.get("/".join(parts[:depth]), {})
             names = above[KERNEL].to_numpy() if KERNEL in above else ()
             values, times = _of_runs(node, self.runs, names)
-            if vectors:
-                values |= self._vectors(node)
+            few = xr.Dataset(coords=above)
+            needed = (DECISION_VALUES.name,) * bool(n_of_few_classes(few))
+            values |= self._vectors(node, _VECTORS if vectors else needed)
             data = _ordered(node.dims, dict(sorted(values.items())))
             coordinates = {**node.coordinates, **node.sizes, **times}
             own = {name: _coordinate(one) for name, one in coordinates.items()}
@@ -214,11 +216,11 @@ class Snapshot:
         tree.attrs = {**self.layout.attributes, OTHER_RUNS: self.n_others}
         return tree
 
-    def _vectors(self, node: MethodNode) -> dict[str, Values]:
-        """Return the vectors of the runs of a node."""
+    def _vectors(self, node: MethodNode, names: Collection[str]) -> dict[str, Values]:
+        """Return vectors of the runs of a node."""
         found: dict[str, Values] = {}
         for variable in node.variables:
-            if variable.name in _VECTORS:
+            if variable.name in names:
                 shape = tuple(node.vectors[dim] for dim in variable.dims)
                 of_run = partial(vector_of, variable=_VECTORS[variable.name], shape=shape)
                 found[variable.name] = variable, self._array(node, variable, of_run, shape)

@@ -381,11 +381,13 @@ class Rounds:
 
     @cached_property
     def keeps_predictions(self) -> bool:
-        """True if runs record decision values: asked for, or few in the whole sweep."""
+        """True if runs record decision values: asked for, few, or to score folds together."""
         asked = self.spec.outputs.predictions
         if asked is not None:
             return asked
         facts = self.resolved.facts
+        if any(one.n_of_few_classes for one in facts.values()):
+            return True
         sizes = {name: one.n_points * one.n_problems for name, one in facts.items()}
         return sum(sizes[run.dataset] for run in self.most.runs) <= MOST_VALUES
 

@@ -22,6 +22,7 @@ from mkldist.core.arrays import Array, Ints
 from mkldist.core.checksums import content_id
 from mkldist.core.durable import writing
 from mkldist.core.memory import physical_memory
+from mkldist.core.metrics import Metric
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.inputs import InputData
 from mkldist.data.labels import ClassWeight
@@ -270,9 +271,10 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
         classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
         splits={
-            name: split_coordinates(spec.splits_of(entries[name]), own)
-            | scored_rows(data[name], own, spec.metric_of(data[name].task).name)
+            name: found
+            | scored_rows(data[name], own, spec.metric_of(data[name].task), found["repeat"])
             for name, own in splits.items()
+            for found in [split_coordinates(spec.splits_of(entries[name]), own, data[name])]
         },
         n_features={name: dataset.n_features for name, dataset in data.items()},
         most_runs=rounds.most_runs,
@@ -315,27 +317,36 @@ def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[s
     }
 
 
-def split_coordinates(spec: SplitsSpec, splits: tuple[Split, ...]) -> dict[str, Array]:
-    """Return repetition, fold and sizes of every split.
+def split_coordinates(
+    spec: SplitsSpec, splits: tuple[Split, ...], dataset: Dataset
+) -> dict[str, Array]:
+    """Return repetition, fold and sizes of every split, and the group where one is left out.
 
     Folds of one repetition are adjacent.  Splits that are not folds are repetitions of fold 0.
     """
     number: Ints = np.arange(len(splits))
     repeat, fold = number, np.zeros_like(number)
+    group: dict[str, Array] = {}
     if spec.kind in ("kfold", "time"):
         repeat, fold = np.divmod(number, spec.folds)
     elif spec.kind == "leave-one-group-out":
         repeat, fold = fold, number
+        if dataset.row_groups is not None and dataset.group_names:
+            numbers = [dataset.row_groups[split.test[0]] for split in splits]
+            group["group"] = np.array(dataset.group_names, dtype=object)[numbers]
     return {
         "repeat": repeat,
         "fold": fold,
+        **group,
         "n_train": np.array([len(split.train) for split in splits]),
         "n_test": np.array([len(split.test) for split in splits]),
         "n_unlabelled": np.array([len(split.unlabelled) for split in splits]),
     }
 
 
-def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[str, Array]:
+def scored_rows(
+    dataset: Dataset, splits: Sequence[Split], metric: Metric, repeat: Ints
+) -> dict[str, Array]:
     """Return how many rows tell the scores of every split, and what a constant prediction scores.
 
     The rows are those of the test part, or the unlabelled ones where no split has a test part.
@@ -345,16 +356,22 @@ def scored_rows(dataset: Dataset, splits: Sequence[Split], metric: str) -> dict[
     unlabelled = not any(len(split.test) for split in splits)
     parts = [split.unlabelled if unlabelled else split.test for split in splits]
     seen = np.zeros(dataset.n_points, dtype=np.bool_)
-    new, rarest, scores = [], [], []
-    for split, rows in zip(splits, parts, strict=True):
+    n_classes = np.array([len(np.unique(labels[rows])) for rows in parts])
+    lacking = n_classes.min(initial=max(k, 2)) < max(k, 2)
+    new, counts, scores = [], [], []
+    for number, (split, rows) in enumerate(zip(splits, parts, strict=True)):
         new.append(int((~seen[rows]).sum()))
         seen[rows] = True
         answers, tested = constant_answers(labels[split.train], k), labels[rows]
-        counts = np.bincount(tested.astype(np.intp), minlength=k) if k else [len(rows)]
-        rarest.append(int(min(counts)))
-        scores.append(constant_score(metric, answers, tested, k) if len(rows) else np.nan)
+        counts.append(np.bincount(tested.astype(np.intp), minlength=k) if k else [len(rows)])
+        if lacking and metric.contrasts:
+            same = np.flatnonzero(repeat == repeat[number])
+            tested = labels[np.concatenate([parts[one] for one in same])]
+        scores.append(constant_score(metric.name, answers, tested, k) if len(rows) else np.nan)
+    by_class = np.array(counts)
     return {
         "n_new": np.array(new),
-        "n_rarest": np.array(rarest),
+        "n_rarest": by_class[:, by_class.sum(axis=0).argmin()] if lacking else by_class.min(axis=1),
+        "n_classes": n_classes,
         "constant_score": np.array(scores),
     }

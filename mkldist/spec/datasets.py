@@ -93,6 +93,8 @@ class GraphTable(GraphSpec):
 
 
 AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
+FOLDS = ("kfold", "leave-one-group-out", "time")
+"""Kinds of splits whose test parts are folds of repetitions."""
 # Keys that have an effect with some kinds of splits alone.
 _EFFECTIVE_WITH = {
     "repeats": ("holdout", "kfold", "semi-supervised"),

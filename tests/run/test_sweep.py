@@ -18,6 +18,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from mkldist.core.metrics import METRICS
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot
 from mkldist.data.splits import repeated_folds
@@ -527,10 +528,13 @@ def test_without_bokeh_the_line_says_what_installs_it(monkeypatch):
     assert LINK in dashboard_line(LINK, own=False)  # that scheduler has packages of its own
 
 
+TEN = Dataset("d", np.zeros((10, 1)), np.zeros(10), None)
+
+
 def test_the_folds_of_a_repetition_divide_the_rows():
     tests = list(repeated_folds(3, 2, 0, 10))
     splits = tuple(Split(np.setdiff1d(np.arange(10), test), test) for test in tests)
-    found = split_coordinates(SplitsSpec(kind="kfold", folds=3, repeats=2), splits)
+    found = split_coordinates(SplitsSpec(kind="kfold", folds=3, repeats=2), splits, TEN)
     for repeat in (0, 1):
         own = [
             split.test for split, of in zip(splits, found["repeat"], strict=True) if of == repeat
@@ -544,14 +548,14 @@ def test_the_folds_of_a_repetition_divide_the_rows():
 
 def test_other_splits_are_repetitions_and_times_are_folds():
     split = Split(np.arange(4), np.arange(4, 6), np.arange(6, 9))
-    found = split_coordinates(SplitsSpec(repeats=3), (split,) * 3)
+    found = split_coordinates(SplitsSpec(repeats=3), (split,) * 3, TEN)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 1, 2], [0, 0, 0])
     assert found["n_unlabelled"].tolist() == [3, 3, 3]
     by_group = SplitsSpec(kind="leave-one-group-out", groups="site")
-    found = split_coordinates(by_group, (split,) * 3)
+    found = split_coordinates(by_group, (split,) * 3, TEN)
     assert found["repeat"].tolist() == [0, 0, 0]
     assert found["fold"].tolist() == [0, 1, 2]
-    found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3)
+    found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3, TEN)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
 
 
@@ -564,10 +568,11 @@ def test_rows_that_score_are_counted_once_and_a_constant_is_scored():
         Split(np.array([0, 1, 2]), np.array([3, 4, 5])),
         Split(np.array([1, 2, 4]), np.array([0, 3, 5])),
     ]
-    found = scored_rows(dataset, splits, "error")
+    found = scored_rows(dataset, splits, METRICS["error"], np.arange(2))
     assert (found["n_new"].tolist(), found["n_rarest"].tolist()) == ([3, 1], [1, 1])
     assert found["constant_score"].tolist() == pytest.approx([1 / 3, 1 / 3])
-    assert scored_rows(dataset, splits, "balanced_error")["constant_score"].tolist() == [0.5, 0.5]
+    balanced = scored_rows(dataset, splits, METRICS["balanced_error"], np.arange(2))
+    assert balanced["constant_score"].tolist() == [0.5, 0.5]
 
 
 def console(*, terminal: bool) -> Console:
