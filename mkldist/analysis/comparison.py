@@ -452,9 +452,10 @@ def right_points(side: Chosen, split: int) -> Bools | None:
     labels = side.data["label"].to_numpy()
     n_test = int(side.data["n_test"].to_numpy()[split])
     scored = slice(n_test, None) if side.loss.startswith("unlabelled") else slice(n_test)
-    known = labels[record.test_rows]
-    known = (known > 0 if record.decision_values.ndim == 1 else known).astype(np.intp)
-    right: Bools = _predicted(record, labels)[scored] == known[scored]
+    own = labels[record.test_rows][scored]
+    known = ~np.isnan(own)
+    numbers = (own > 0 if record.decision_values.ndim == 1 else own)[known].astype(np.intp)
+    right: Bools = _predicted(record, labels)[scored][known] == numbers
     return right
 
 
@@ -464,7 +465,8 @@ def _predicted(record: RunRecord, labels: Floats) -> Ints:
     if values.ndim == 1:
         found: Ints = (values >= 0.0).astype(np.intp)
         return found
-    training = np.delete(labels, record.test_rows).astype(np.intp)
+    training = np.delete(labels, record.test_rows)
+    training = training[~np.isnan(training)].astype(np.intp)
     counts = np.bincount(training, minlength=len(values))
     return predicted_classes(values, np.argsort(-counts, kind="stable"))
 

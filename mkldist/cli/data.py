@@ -499,8 +499,8 @@ def _label_line(data: Dataset) -> str:
     import numpy as np
 
     if data.classes is None:
-        return f"real values from {data.y.min():g} to {data.y.max():g}"
-    counts = np.bincount(data.class_numbers, minlength=len(data.classes))
-    words = ", ".join(f"{n} {name}" for name, n in zip(data.classes, counts, strict=True))
+        return f"real values from {np.nanmin(data.y):g} to {np.nanmax(data.y):g}"
+    pairs = zip(data.classes, data.class_counts, strict=True)
+    words = ", ".join(f"{n} {name}" for name, n in pairs)
     positive = "" if data.multiclass else f"; {data.classes[-1]} is +1"
     return f"{len(data.classes)} classes: {words}{positive}"

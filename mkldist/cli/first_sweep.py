@@ -11,7 +11,6 @@ from pathlib import Path
 from shlex import quote
 
 from mkldist.cli.schema import LINE
-from mkldist.data.splits import holdouts
 from mkldist.data.table_profile import Column, TableProfile
 from mkldist.data.tables import UNNAMED
 from mkldist.errors import DataError
@@ -256,15 +255,11 @@ def _hinders_groups(look: TableProfile, column: Column) -> str:
     label = look.columns[look.label]
     if label.is_regression or look.n_rows > MANY_ROWS:
         return ""
-    place = {name: number for number, name in enumerate(sorted(column.counts))}
-    classes: dict[int, set[str]] = {}
+    groups: dict[str, set[str]] = {}
     for group, name in zip(column.values, label.values, strict=True):
-        classes.setdefault(place[group], set()).add(name)
-    n_train = int(TRAIN_FRACTION * len(place))
-    for train, _ in holdouts(n_train, len(place) - n_train, REPEATS, SEED):
-        if set[str]().union(*(classes[group] for group in train.tolist())) < set(label.counts):
-            return ", once each class is in more of them"
-    return ""
+        groups.setdefault(name, set()).add(group)
+    few = min(map(len, groups.values())) < (2 if len(column.counts) < FEW_GROUPS else 3)
+    return ", once each class is in more of them" * few
 
 
 def _bank(facts: Facts) -> Iterator[str]:

@@ -270,7 +270,8 @@ class Dataset:
     is missing that `impute` fills, or where a point lacks an optional view."""
     y: Floats
     """Labels (n,): -1 and +1 for two classes; positions 0 … k-1 in `classes` for k > 2 classes;
-    finite values in the user's units for regression."""
+    finite values in the user's units for regression; NaN for rows that only unlabelled parts of
+    splits may hold."""
     classes: tuple[str, ...] | None
     """The user's names of the classes, of two first that of -1; None for regression."""
     feature_names: tuple[str, ...] = ()
@@ -308,9 +309,19 @@ class Dataset:
 
     @property
     def class_numbers(self) -> Ints:
-        """Position in `classes` of each row's class, (n,); for classification only."""
+        """Position in `classes` of each row's class, (n,), -1 without; for classification only."""
         numbers = self.y if self.multiclass else self.y > 0
-        return numbers.astype(np.intp)
+        return np.where(self.labelled, numbers, -1).astype(np.intp)
+
+    @property
+    def labelled(self) -> Bools:
+        """Which rows have a label, (n,)."""
+        return ~np.isnan(self.y)
+
+    @property
+    def class_counts(self) -> Ints:
+        """Number of rows of each class, (k,); for classification only."""
+        return np.bincount(self.class_numbers[self.labelled], minlength=len(self.classes or ()))
 
     @property
     def n_points(self) -> int:

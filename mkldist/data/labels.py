@@ -264,6 +264,13 @@ def _texts(labels: npt.NDArray[Any], where: str) -> Names:
     return stripped
 
 
+def without_label(labels: npt.NDArray[Any], where: str) -> npt.NDArray[np.bool_]:
+    """Return which rows have no label, (n,)."""
+    if labels.ndim == 1 and labels.dtype.kind in "fiu":
+        return np.asarray(np.isnan(labels))
+    return _missing(_texts(labels, where))
+
+
 def _missing(names: Names) -> npt.NDArray[np.bool_]:
     unique, inverse = np.unique(names, return_inverse=True)
     missing = np.array([str(name).casefold() in MISSING_LABELS for name in unique])
@@ -278,7 +285,8 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_labels: RowL
             f"no label in {len(rows)} of {len(missing)} rows, the first is "
             f"{row_labels.of(rows[0])}",
             "a label in every row",
-            "Remove these rows; hide labels from methods by [splits]",
+            'Set unlabelled = "drop" under the data set to leave these rows out; semi-supervised '
+            "methods learn from them with unlabelled rows by [splits]",
         )
 
 

@@ -400,12 +400,13 @@ def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tu
     draw = _of_all if spec.labelled is not None else _labelled_of_each_class
     splits = []
     for _ in range(spec.repeats):
-        rows, test = np.arange(dataset.n_points), np.zeros(0, dtype=np.intp)
+        rows, test = np.flatnonzero(dataset.labelled), np.zeros(0, dtype=np.intp)
         if spec.test_fraction:
             place = f"{where}: test_fraction"
             rows, test = _divided(rows, dataset.y, spec.test_fraction, rng, place)
         labelled = np.sort(draw(spec, dataset, rows, rng, where))
-        unlabelled = np.setdiff1d(rows, labelled)
+        others = np.flatnonzero(~dataset.labelled)
+        unlabelled = np.union1d(np.setdiff1d(rows, labelled), others)
         if not len(unlabelled):
             found = f"all of {pluralize(len(rows), 'point')} labelled"
             hint = 'Label fewer points, or set kind = "holdout"'
@@ -419,7 +420,7 @@ def _labelled_of_each_class(
 ) -> Ints:
     """Draw the labelled rows, class by class."""
     y, drawn = dataset.y, []
-    for name, label in zip(dataset.classes or (), np.unique(y), strict=True):
+    for name, label in zip(dataset.classes or (), np.unique(y[dataset.labelled]), strict=True):
         members = rows[y[rows] == label]
         wanted = spec.labelled_per_class or 0
         if spec.labelled_fraction is not None:
@@ -663,6 +664,15 @@ def _check(
         if not size:
             raise DataError(
                 place, f"no {name} point", "at least one", "Correct or leave out this split"
+            )
+    for part, name in ((split.train, "training"), (split.test, "test")):
+        without = int((~dataset.labelled[part]).sum())
+        if without:
+            raise DataError(
+                place,
+                f"no label in {without} of {pluralize(len(part), 'row')} of its {name} part",
+                "rows without a label in unlabelled parts alone",
+                'Write their labels, or set unlabelled = "drop" under the data set',
             )
     if dataset.classes is None:
         return

@@ -32,11 +32,12 @@ from mkldist.data.labels import (
     real_values,
     row_weights,
     rows_in_order,
+    without_label,
 )
 from mkldist.data.splits import group_numbers, partition_of_column, restricted
 from mkldist.data.svmlight_files import QUERIES
 from mkldist.errors import DataError, nearest
-from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
+from mkldist.spec.datasets import UNLABELLED, DatasetSpec, PreprocessingSpec, SplitsSpec
 
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
 SHOWN_IN_SUMMARY = 10
@@ -57,7 +58,7 @@ def validate(
     to be filled; constant features are dropped; feature groups become column indices.  The data
     set's summary says what was chosen, dropped and filled.
     """
-    labels = _drawn(spec, _checked_labels(spec, raw, where), seed, where)
+    labels, n_dropped = _with_unlabelled(spec, raw, seed, splits, where)
     check_class_weight(spec.class_weight, labels.classes, where)
     rows, n_points = labels.rows, len(raw.labels)
     whole = len(rows) == n_points
@@ -79,7 +80,10 @@ def validate(
     weights = None
     if raw.weights is not None:
         weights = row_weights(raw.weights[rows], f"{where}, weights {spec.weights!r}", row_labels)
-    notes = (*raw.summary.notes, *class_notes(labels.y, labels.classes))
+    notes = (*raw.summary.notes, *class_notes(labels.y[~np.isnan(labels.y)], labels.classes))
+    left_out = raw.summary.left_out
+    if n_dropped:
+        left_out = (f"{pluralize(n_dropped, 'row')} without a label", *left_out)
     dataset = Dataset(
         name=spec.name,
         x=None,
@@ -93,7 +97,7 @@ def validate(
         row_order=column(splits.order, rows_in_order),
         weights=weights,
         origin=raw.origin,
-        summary=replace(raw.summary, n_rows=n_points, notes=notes),
+        summary=replace(raw.summary, n_rows=n_points, notes=notes, left_out=left_out),
         row_labels=row_labels,
     )
     if raw.sparse is not None:
@@ -203,6 +207,29 @@ def _with_sparse(
         summary=replace(dataset.summary, constant=constant, sparse=describe_sparse(matrix)),
         columns=_source_columns(raw, kept)[0],
     )
+
+
+def _with_unlabelled(
+    spec: DatasetSpec, raw: RawData, seed: int, splits: SplitsSpec, where: str
+) -> tuple[Labels, int]:
+    """Return the labels, and how many rows are left out because they have none.
+
+    Rows without a label stay, with NaN, where splits may have unlabelled rows.
+    """
+    missing = without_label(raw.labels, where)
+    may_stay = spec.unlabelled == "drop" or splits.kind in UNLABELLED
+    if not missing.any() or missing.all() or not may_stay:
+        return _drawn(spec, _checked_labels(spec, raw, where), seed, where), 0
+    known = np.flatnonzero(~missing)
+    own = replace(raw, labels=raw.labels[known], row_labels=raw.row_labels.chosen(known))
+    found = _drawn(spec, _checked_labels(spec, own, where), seed, where)
+    rows = known[found.rows]
+    if spec.unlabelled == "drop":
+        return Labels(rows, found.y, found.classes), int(missing.sum())
+    of_all = np.union1d(rows, np.flatnonzero(missing))
+    y = np.full(len(of_all), np.nan)
+    y[np.searchsorted(of_all, rows)] = found.y
+    return Labels(of_all, y, found.classes), 0
 
 
 def _checked_labels(spec: DatasetSpec, raw: RawData, where: str) -> Labels:
@@ -479,12 +506,17 @@ def _details(
     summary = dataset.summary
     yield "label", summary.label
     if dataset.classes is None:
-        yield "values", f"from {dataset.y.min():g} to {dataset.y.max():g}"
+        yield "values", f"from {np.nanmin(dataset.y):g} to {np.nanmax(dataset.y):g}"
     else:
         yield "classes", _classes(dataset)
+    n_unlabelled = int((~dataset.labelled).sum())
+    if n_unlabelled:
+        said = f"{pluralize(n_unlabelled, 'row')}, in unlabelled parts alone; no score counts them"
+        yield "no label", said
     if class_weight is not None:
-        names, numbers = dataset.classes or (), dataset.class_numbers[dataset.weighing]
-        own = None if dataset.weights is None else dataset.weights[dataset.weighing]
+        counted = dataset.weighing & dataset.labelled
+        names, numbers = dataset.classes or (), dataset.class_numbers[counted]
+        own = None if dataset.weights is None else dataset.weights[counted]
         weights = class_weights(class_weight, names, numbers, own).tolist()
         each = [f"{name} {weight:.3g}" for name, weight in zip(names, weights, strict=True)]
         of_each = " on all rows, computed anew on each training part"
@@ -519,7 +551,7 @@ def _details(
 def _classes(dataset: Dataset) -> str:
     """Return the classes and their numbers of rows, and which of two is +1."""
     names = dataset.classes or ()
-    counts = np.bincount(dataset.class_numbers, minlength=len(names)).tolist()
+    counts = dataset.class_counts.tolist()
     said = [
         f"{name} ({pluralize(count, 'row')})" for name, count in zip(names, counts, strict=True)
     ]

@@ -160,9 +160,13 @@ class Scorer:
                 values.append(self._test_values(training_view, solved))
             else:
                 values.append(self._bank_values(training_view, solved, rows))
-            numbers, arrays = self._scores(values[-1], rows, training_view)
+            known = dataset.labelled[rows]
+            if not known.any():  # no label tells how good the values are
+                continue
+            own, rows = values[-1][:, known], rows[known]
+            numbers, arrays = self._scores(own, rows, training_view)
             if scored is not None:
-                numbers |= scored(values[-1], rows)
+                numbers |= scored(own, rows)
             found |= part_scores(numbers, part)
             of_classes |= part_scores(arrays, part)
         rows, joined = np.concatenate(list(parts.values())), np.concatenate(values, axis=1)

@@ -494,7 +494,9 @@ def _entry(source: FittedFrom) -> MethodSpec:
 def rows_to_fit(source: FittedFrom, split: int | None) -> Split:
     """Return the rows to fit on as the training part of a split."""
     if split is None:
-        return Split(np.flatnonzero(source.dataset.weighing), np.zeros(0, dtype=np.intp))
+        has, labelled = source.dataset.weighing, source.dataset.labelled
+        none = np.zeros(0, dtype=np.intp)
+        return Split(np.flatnonzero(has & labelled), none, np.flatnonzero(has & ~labelled))
     if not 0 <= split < len(source.splits):
         last = len(source.splits) - 1
         raise InputError(f"--split {split}", "no such split", f"a number from 0 to {last}")

@@ -502,8 +502,9 @@ def _of_values(side: Chosen, look: Look) -> Iterator[Chart]:
     if DECISION_VALUES.name not in data or LABEL not in data.coords:
         return
     values = data[DECISION_VALUES.name].transpose(SPLIT, SAMPLE).to_numpy()
-    splits, rows = np.nonzero(~np.isnan(values))
-    true, predicted = data[LABEL].to_numpy()[rows], values[splits, rows]
+    labels = data[LABEL].to_numpy()
+    splits, rows = np.nonzero(~np.isnan(values) & ~np.isnan(labels))
+    true, predicted = labels[rows], values[splits, rows]
     columns = {"split": data[SPLIT].to_numpy()[splits], "row": rows}
     table = pd.DataFrame({**columns, "true": true, "predicted": predicted})
     drawn = table.iloc[:: max(1, -(-len(table) // MOST_POINTS))]

@@ -377,7 +377,7 @@ COORDINATES = (
     Variable("predicted", "", "class predicted", "string", (PREDICTED,)),
     Variable("sample", "1", "row of the data set", "int64", (SAMPLE,)),
     Variable("label", "1", "label of the row: -1 or +1 for two classes, the position along "
-             "class_name for more, else its value", dims=(SAMPLE,)),
+             "class_name for more, else its value; NaN without one", dims=(SAMPLE,)),
     *COUNTED,
 )  # fmt: skip
 """Coordinates that do not depend on the runs.  Those without a value in a tree are left out."""

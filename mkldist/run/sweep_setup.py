@@ -288,7 +288,7 @@ def described(dataset: Dataset, class_weight: ClassWeight | None = None) -> dict
         absent = 0 if dataset.absent is None else int(dataset.absent.sum())
         found["missing"] = int(np.isnan(dataset.x).sum()) - absent
     if dataset.classes is not None:
-        counts = np.bincount(dataset.class_numbers, minlength=len(dataset.classes)).tolist()
+        counts = dataset.class_counts.tolist()
         found["classes"] = dict(zip(dataset.classes, counts, strict=True))
     if dataset.views or dataset.given:
         found["views"] = {name: len(view.columns) for name, view in dataset.views.items()}
@@ -355,6 +355,7 @@ def scored_rows(
     k = len(dataset.classes or ())
     unlabelled = not any(len(split.test) for split in splits)
     parts = [split.unlabelled if unlabelled else split.test for split in splits]
+    parts = [rows[dataset.labelled[rows]] for rows in parts]
     seen = np.zeros(dataset.n_points, dtype=np.bool_)
     n_classes = np.array([len(np.unique(labels[rows])) for rows in parts])
     lacking = n_classes.min(initial=max(k, 2)) < max(k, 2)

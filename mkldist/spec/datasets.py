@@ -95,6 +95,8 @@ class GraphTable(GraphSpec):
 AMOUNTS = ("labelled_per_class", "labelled_fraction", "labelled")
 FOLDS = ("kfold", "leave-one-group-out", "time")
 """Kinds of splits whose test parts are folds of repetitions."""
+UNLABELLED = ("semi-supervised", "predefined")
+"""Kinds of splits that may have unlabelled rows."""
 # Keys that have an effect with some kinds of splits alone.
 _EFFECTIVE_WITH = {
     "repeats": ("holdout", "kfold", "semi-supervised"),
@@ -395,6 +397,10 @@ class DatasetSpec(TableFormat):
     """Keep this many points of each class, drawn with the sweep's seed."""
     n_points: int | None = Field(None, ge=2)
     """Keep this many points, drawn with the sweep's seed, of each class in proportion."""
+    unlabelled: Literal["drop"] | None = None
+    """`"drop"` leaves out rows without a label, and the plan counts them. By default the unlabelled
+    parts of `"semi-supervised"` and `"predefined"` splits may hold them; elsewhere they are an
+    error."""
     class_weight: ClassWeights | None = None
     """Weights of classes, by which `C` is multiplied: a table by class, 1 for those that it leaves
     out; or `"balanced"`, `n / (k n_c)` for class c of k, of the `n` and `n_c` labelled rows of each
