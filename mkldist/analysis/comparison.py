@@ -19,7 +19,6 @@ from mkldist.analysis.losses import (
     inference,
     is_share,
     number_of_settings,
-    only_shifted,
     overlap_of,
     region,
 )
