@@ -286,15 +286,15 @@ def predict_command(
 ) -> None:
     """Predict the rows of DATA by the file MODEL, and write a CSV file.
 
-    DATA is a .csv, .tsv, .parquet, .npz or .svm file, or a .zarr folder, with the columns that the
+    DATA is a file of any format that a sweep reads, such as .csv or .npz, with the columns that the
     model was fitted on, in any order; a label column may be there and is not used, unless --score
     asks for it.  Tables of any length take little memory.  The output has a row for each row of
     DATA: the name of the row if the sweep set id, the prediction, and for classes the decision
     values, and the probabilities if the model is calibrated.
 
     A model of views from several files needs each of these by --view, joined to DATA by the column
-    of ids.  A view of Gram matrices is a .npz file of kernel values between the rows of DATA and
-    those of the model (grams, ids, points).
+    of ids.  A view of Gram matrices is a .npz or .mat file of kernel values between the rows of
+    DATA and those of the model (grams, ids, points).
     """
     from mkldist.analysis.losses import standing_in
     from mkldist.errors import InputError

@@ -22,7 +22,6 @@ from mkldist.data import (
 from mkldist.data.cells import OF_CELLS
 from mkldist.data.checks import dense_features
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
-from mkldist.data.grams import usable_grams
 from mkldist.data.inputs import SUFFIX, read_inputs
 from mkldist.data.npz_files import NamedArrays, arrays_data
 from mkldist.data.opening import check_file, exists
@@ -125,6 +124,8 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
                 raise DataError(where, f"label = {choice.label!r}", expected, "Remove label")
             raw = source.data(sparse=choice.sparse)
             if source.gram is not None:
+                from mkldist.data.grams import usable_grams  # with scipy.linalg
+
                 note = "its lines (label 0:1 1:k(x, x) …) are taken as a Gram matrix, as by LIBSVM"
                 grams = usable_grams(source.gram[None], source.labels, where)
                 summary = ImportSummary(notes=(note,))

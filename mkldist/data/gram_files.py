@@ -51,7 +51,7 @@ def read_grams(
     a memory-mapped array copied.
     """
     label = label or "y"
-    with _opened(path, where) as arrays:
+    with opened_matrices(path, where) as arrays:
         if "K_train" in arrays:
             return _apart(arrays, f"grams {path.name}", where)
         grams, y = arrays.required("grams", "Gram matrices (M, n, n)"), arrays.get(label)
@@ -138,7 +138,7 @@ def read_view(
     The files are those of :func:`read_grams`; the array `id` names the points, by default ``ids``,
     which may be absent.
     """
-    with _opened(path, where) as arrays:
+    with opened_matrices(path, where) as arrays:
         grams = arrays.required("grams", "Gram matrices (M, n, n)")
         grams = grams[None] if grams.ndim == 2 else grams
         check_stack(grams, where)
@@ -152,7 +152,7 @@ def read_view(
 
 
 @contextmanager
-def _opened(path: Path, where: str) -> Iterator[NamedArrays]:
+def opened_matrices(path: Path, where: str) -> Iterator[NamedArrays]:
     """Open a file of matrices and of arrays beside them."""
     if is_zarr(path):
         with opened_zarr(path, where) as node:

@@ -72,9 +72,8 @@ class MatArrays(NamedArrays):
         """Return the variable that a name means: its own, or one that is called so."""
         if name in self._names:
             return str(name)
-        words = (str(name).casefold(), *OTHER_NAMES.get(str(name), ()))
-        found = (own for word in words for own in self._names if own.casefold() == word)
-        return next(found, None)
+        words = (_folded(str(name)), *OTHER_NAMES.get(str(name), ()))
+        return next((own for word in words for own in self._names if _folded(own) == word), None)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -85,6 +84,15 @@ class MatArrays(NamedArrays):
             for name, own in taken.items()
             if own not in (name, None)
         )
+
+
+def _folded(name: str) -> str:
+    """Return a name without capitals and underscores.
+
+    >>> _folded("K_train")
+    'ktrain'
+    """
+    return name.casefold().replace("_", "")
 
 
 @contextmanager
@@ -155,11 +163,11 @@ def _in_order(value: Any, name: str, where: str) -> Array:
         value = value.toarray()
     if value.dtype == object:
         value = _of_cell(value, where)
-    elif value.ndim == 3 and value.shape[0] == value.shape[1]:
+    elif value.ndim == 3 and not value.shape[0] != value.shape[1] == value.shape[2]:
         value = value.transpose(2, 0, 1)
     if name == "x":
         return np.asarray(value)
-    if name == "grams":
+    if name in ("grams", "K_train", "K_test"):
         return np.asarray(value if value.ndim == 3 else value[None])
     if value.ndim == 2 and 1 in value.shape:
         value = value.ravel()

@@ -25,6 +25,7 @@ from mkldist.data.cells import Cells
 from mkldist.data.checks import as_features, as_sparse, positions_of_ids
 from mkldist.data.dataset import SourceColumns, side_by_side
 from mkldist.data.files import extension_of, open_source
+from mkldist.data.gram_files import opened_matrices
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     NamedArrays,
@@ -34,11 +35,8 @@ from mkldist.data.npz_files import (
     npz_features,
     npz_sparse,
     npz_texts,
-    open_npz,
-    read_npy,
     row_names,
 )
-from mkldist.data.opening import check_file
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import (
     LABEL_NAMES,
@@ -53,7 +51,7 @@ from mkldist.data.tables import (
 )
 from mkldist.data.views import ABSENT
 from mkldist.data.zarr_files import ZarrArrays
-from mkldist.errors import DataError, ending_words, nearest
+from mkldist.errors import DataError, nearest
 from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import TableFormat
@@ -177,7 +175,7 @@ def opened_rows(
 ) -> Iterator[NewRows]:
     """Open new rows, and match their columns with those of a model.
 
-    `source` is the path of a table (csv, tsv, Parquet, zarr), of arrays (npz, zarr) with features
+    `source` is the path of a table (csv, Parquet, zarr …), of arrays (npz, mat, zarr) with features
     ``x`` or the parts of a sparse matrix, or of a ``.svm`` file; or a DataFrame, an array, or a
     sparse array.  Tables of files, and features of zarr groups, are read a block at a time, others
     at once.  Features of arrays without ``feature_names`` stand for those of the model by their
@@ -371,7 +369,7 @@ def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, spars
     beside = {columns.label or LABELS: raw.labels.astype(str).tolist()}
     if raw.sparse is None:
         given, width = np.empty((0, 0)) if raw.x is None else raw.x, len(names)
-        by_number = _are_numbered(names, "f")
+        by_number = _are_numbered(names)
         _check_arrays(width if by_number else max(given.shape[1], width), columns, where)
         x: Any = np.pad(given[:, :width], ((0, 0), (0, max(0, width - given.shape[1]))))
         if given.shape[1] > width:
@@ -694,25 +692,18 @@ def table_view(
 
 
 def kernel_view(name: str, source: Any, given: GivenRows, where: str) -> ViewRows:
-    """Read the rows of a view of Gram matrices, of an array or a file ``.npy`` or ``.npz``."""
+    """Read the rows of a view of Gram matrices, of an array or a file of arrays."""
     ids = points = None
     if not isinstance(source, Path):
         grams = real_array(source, where, "kernel values")
-    elif (extension := source.suffix.lower()) == ".npz":
-        with open_npz(source, where) as archive:
-            grams = archive.required("grams", "kernel values (t, n) or (M, t, n)")
-            ids = row_names(archive, None, grams.shape[-2] if grams.ndim > 1 else 0)
-            points = column(archive[POINTS]).astype(str) if POINTS in archive else None
+    else:
+        with opened_matrices(source, where) as arrays:
+            grams = arrays.required("grams", "kernel values (t, n) or (M, t, n)")
+            ids = row_names(arrays, None, grams.shape[-2] if grams.ndim > 1 else 0)
+            points = column(arrays[POINTS]).astype(str) if POINTS in arrays else None
         if points is None and ids is not None and grams.shape[-1] == len(ids):
             # Square matrices of rows that the model was fitted on: ids name both sides.
             points = None if set(given.names).isdisjoint(ids.tolist()) else ids
-    else:
-        check_file(source, where)
-        if extension != ".npy":
-            ending = ending_words(source.suffix, "file")
-            hint = "Write one: np.savez(file, grams=K, ids=names of rows, points=names of columns)"
-            raise DataError(where, ending, "kernel values in a .npz or .npy file", hint)
-        grams = read_npy(source, where)
     values, required = given.values(name, grams, points, where), given.views[name].missing is None
     places = FROM_ONE if isinstance(source, Path) else FROM_ZERO
     return ViewRows(name, values, ids, where, required, row_labels=places)

@@ -268,11 +268,11 @@ class ViewSpec(TableFormat):
     """Features of the data set's own file, by name or by number from 0, and its columns of texts,
     by name. A view without `columns`, `file`, `grams` and `graphs` is all features."""
     file: str | None = None
-    """File of features without labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A feature `age`
-    of the view `home` is called `home.age`."""
+    """File of features without labels, of any format. A feature `age` of the view `home` is called
+    `home.age`."""
     grams: str | None = None
-    """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` with `grams`, `.npy`
-    or zarr. Kernels with `function = "precomputed"` use them."""
+    """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` or `.mat` with
+    `grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them."""
     graphs: (
         Annotated[
             tuple[GraphTable, ...],
@@ -362,13 +362,14 @@ class DatasetSpec(TableFormat):
     source: str | None = None
     """Name to look up, if it is not the name in the results."""
     file: str | None = None
-    """File of features and labels: `.csv`, `.npz`, `.svm`, `.parquet` or zarr. A relative path
-    starts at the folder of the sweep file, then at those of `--data-dir`."""
+    """File of features and labels: `.csv`, `.xlsx`, `.parquet`, `.arff`, `.npz`, `.mat`, `.h5ad`,
+    `.svm` or zarr. A relative path starts at the folder of the sweep file, then at those of
+    `--data-dir`."""
     openml: NameOrNumber | None = None
     """Name or number of a data set of OpenML, which is downloaded once."""
     grams: str | None = None
-    """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.npy` or zarr. Their bank
-    has `family = "precomputed"`."""
+    """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.mat`, `.npy`, `.svm` or
+    zarr. Their bank has `family = "precomputed"`."""
     labels: str | None = None
     """File of labels beside a file of Gram matrices that holds none."""
     task: Task | None = None

@@ -103,6 +103,12 @@ def test_gram_matrices_of_matlab(save: Any, form: str) -> None:
     found = read_grams(save(K=kernels, y=Y, names=names), None, None, "t")
     np.testing.assert_allclose(found.grams, GRAMS[: 1 if form == "one" else 2], atol=1e-14)
     assert found.gram_names == tuple(names[0])
+    if form == "array":
+        train, test = GRAMS[:, :4, :4].transpose(1, 2, 0), GRAMS[:, 4:, :4].transpose(1, 2, 0)
+        apart = save(Ktrain=train, Ktest=test, ytrain=Y[:4], ytest=Y[4:])
+        np.testing.assert_allclose(
+            read_grams(apart, None, None, "t").grams[:, :, :4], GRAMS[:, :, :4], atol=1e-14
+        )
 
 
 def test_variables_of_matlab_that_cannot_be_read(

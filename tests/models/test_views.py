@@ -137,7 +137,7 @@ def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path: P
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("k.csv", b"a", "a file ending in '.csv'; expected kernel values in a .npz or .npy file"),
+        ("k.csv", b"a", "a file ending in '.csv'; expected .npz, .npy, .mat"),
         ("k.npy", b"no", "a .npy file that is cut short"),
         ("k.npz", b"no", "k.npz"),
     ],
