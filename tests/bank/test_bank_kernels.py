@@ -13,14 +13,12 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.bank.recomputed import RecomputedBank
-from mkldist.bank.requests import Combine, Quadratic
 from mkldist.bank.view import make_views
 from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.preprocessing import preprocessed
 from mkldist.errors import SpecError
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import PreprocessingSpec
-from tests.bank.bank_suite import answers
 
 N = 30
 RNG = np.random.default_rng(5)
@@ -187,26 +185,6 @@ def test_normalisation_counts_the_points_that_have_a_kernel(normalisation, index
             expected = 1.0 / (np.diag(own).mean() - own.mean())
         assert view.scale[m] == pytest.approx(expected, rel=1e-10)
     bank.close()
-
-
-@pytest.mark.slow
-def test_a_bank_with_gaps_answers_requests_as_explicit_matrices_do():
-    source = bank_kernels(*ENTRIES).source(DATASET, X, None, cosine=False)
-    bank, grams = RecomputedBank(source, 2**20), explicit_grams()
-    [view] = make_views(bank, [None], ["trace"], presence=source.presence)
-    scaled = view.scale[:, None, None] * grams
-    weights = np.linspace(0.1, 1.0, 7)
-    vector = np.random.default_rng(0).normal(size=N)
-    combined, quadratic = answers(view, [Combine(weights), Quadratic(vector)])
-    assert_allclose(combined, np.einsum("m,mij->ij", weights, scaled), rtol=1e-9, atol=1e-12)
-    assert_allclose(quadratic, np.einsum("i,mij,j->m", vector, scaled, vector), rtol=1e-9)
-    bank.close()
-
-
-def test_kernels_that_points_lack_are_not_centred():
-    source = bank_kernels(*ENTRIES).source(DATASET, X, None, cosine=False)
-    with pytest.raises(SpecError, match="'centre' for kernels that some points lack; expected 'tr"):
-        make_views(RecomputedBank(source, 0), [None], ["centre"], presence=source.presence)
 
 
 @pytest.mark.parametrize(

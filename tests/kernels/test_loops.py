@@ -58,22 +58,6 @@ def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [7, WIDE + 3])
-def test_single_tiles_and_kernels_equal_scikit_learn(d: int) -> None:
-    points, kernels = np.random.default_rng(2).normal(size=(11, d)) / np.sqrt(d), bank(d)
-    columns, edge = np.ascontiguousarray(points.T), 4
-    for m in range(len(kernels)):
-        expected = np.zeros((12, 12))
-        expected[:11, :11] = by_scikit_learn(kernels, m, points, points)
-        for row, col in ((0, 0), (0, 2), (1, 2), (2, 2)):
-            tile = np.full((1, 1, edge, edge), np.nan)
-            places = np.array([row]), np.array([col])
-            fill_tiles(kernels.select([m]), columns, *places, tile)
-            part = expected[row * edge :, col * edge :][:edge, :edge]
-            np.testing.assert_allclose(tile[0, 0], part, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.slow
 def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> None:
     points, edge = np.random.default_rng(3).normal(size=(11, WIDE + 3)) / 8, 4
     kernels, rows, cols = bank(WIDE + 3), np.array([2, 2, 2]), np.array([0, 1, 2])

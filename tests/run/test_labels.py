@@ -121,10 +121,10 @@ def test_ten_classes_cost_few_more_passes_than_one(tmp_path):
 def test_ties_go_to_the_larger_class(tmp_path):
     source = f'file = "{tmp_path / "data.npz"}"'
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2, 3], [6, 20, 8, 6])
+    y = np.repeat([0, 1, 2, 3], [6, 16, 10, 8])  # each the minority against the rest
     np.savez(tmp_path / "data.npz", x=rng.normal(size=(40, 2)), y=y)
     for record in do(iris(MAJORITY, source=source), tmp_path).records.values():
-        assert record.scores["test_error"] == pytest.approx(0.5)
+        assert record.scores["test_error"] == pytest.approx(0.6)
         assert (record.of_classes["confusion"].sum(axis=0) > 0).tolist() == [False, True] + 2 * [
             False
         ]
