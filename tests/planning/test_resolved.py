@@ -311,6 +311,42 @@ def test_zero_may_stand_for_no_label_only_where_the_entry_says_nothing():
     check_unlabelled(entry, labelled([-1, 1, -1, 1]), [split(2, 1)])
 
 
+LEARNS = """
+name = "s"
+tol = 0.001
+datasets = [{ name = "a", source = "SOURCE" }]
+METHOD
+[[banks]]
+name = "mine"
+[[banks.kernels]]
+function = "gaussian"
+widths = [1.0]
+"""
+FEW = '[splits]\nkind = "semi-supervised"\nlabelled_per_class = 3\n'
+
+
+@pytest.mark.parametrize(
+    ("source", "method", "said"),
+    [
+        ("friedman1", '[[methods]]\nname = "level"\n', "level with loss hinge, which learns two"),
+        ("iris", '[[methods]]\nname = "spicymkl"\nloss = "hinge"\n[[methods]]\nname = "level"\n'
+         'C = { from = "spicymkl" }\n', "expected a data set of two classes"),
+        ("two_moons", '[[methods]]\nname = "level"\nkernel_weights = "shared"\n',
+         "more than two classes"),
+        ("signs.npz", FEW + '[[methods]]\nname = "uniform"\n', "labels -1, 0 and 1"),
+        ("two_moons", FEW + '[graph]\nkind = "epsilon"\nepsilon = 1e-9\n'
+         '[[methods]]\nname = "lapsvm"\n', "no two of .* points of 'a' within 1e-09"),
+    ],
+    ids=["labels", "two classes", "sharing", "unlabelled", "graph"],
+)  # fmt: skip
+def test_methods_are_tried_on_the_loaded_data_and_their_splits(tmp_path, source, method, said):
+    np.savez(tmp_path / "signs.npz", x=np.arange(60.0).reshape(30, 2), y=np.arange(30) % 3 - 1)
+    words = LEARNS.replace("SOURCE", source).replace("METHOD", method)
+    words = words.replace('source = "signs.npz"', 'file = "signs.npz"')
+    with pytest.raises(SpecError, match=said):
+        resolved(words, tmp_path)
+
+
 def test_folds_that_the_user_gave_fit_the_smallest_class_of_every_split():
     given = labelled([-1, 1, -1, 1, -1, 1])
     splits = [split(5), split(4, 0, 2)]  # the second has two labelled points of each class
