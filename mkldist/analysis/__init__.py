@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.statistics import *
 
 _NAMES = {
-    "mkldist.analysis.comparison": ("agreement compare_sweeps mcnemar_points"),
+    "mkldist.analysis.comparison": ("agreement compare_sweeps"),
     "mkldist.analysis.curves": (
         "convergence_curves learning_curve loss_by_active_kernels loss_by_bank_size objective_path "
         "prediction_curves"

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +27,6 @@ from mkldist.analysis.pairing import (
     Results,
     Unpaired,
     matching,
-    methods_by_data_set,
     paired,
 )
 from mkldist.analysis.statistics import (
@@ -55,8 +53,6 @@ from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.model import TRIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import xarray as xr
 
 
@@ -468,94 +464,6 @@ def _predicted(record: RunRecord, labels: Floats) -> Ints:
     training = training[~np.isnan(training)].astype(np.intp)
     counts = np.bincount(training, minlength=len(values))
     return predicted_classes(values, np.argsort(-counts, kind="stable"))
-
-
-def mcnemar_points(results: str | Path | Results, methods: Collection[str] = ()) -> pd.DataFrame:
-    """Return the points of each method on each data set (Do, Kalousis, Woznica & Hilario 2009).
-
-    Every two methods share one point: the better one by McNemar's test at the level 0.05 has it,
-    and each has ½ where the test tells no difference.  The test is on all scored points of a
-    repetition, whose folds are disjoint; points are averaged over the repetitions.  A method of
-    which every run failed loses its point to one that has results.
-
-    Parameters
-    ----------
-    results : str, Path or Results
-        Output folder of a sweep with ``[outputs] predictions = true``.
-    methods : collection of str, optional
-        Only these, each as METHOD or BANK/METHOD; by default all.
-
-    Returns
-    -------
-    DataFrame
-        A row a data set of classes, a column a method: its points, summed over the others on the
-        same bank; NaN where it was compared with none.  ``.sum()`` ranks the methods.  Of several
-        sizes of one data set the largest alone has a row.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-
-    Examples
-    --------
-    >>> from mkldist import analysis
-    >>> names = ["level", "uniform"]  # doctest: +SKIP
-    >>> points = analysis.mcnemar_points("results/quickstart", names)  # doctest: +SKIP
-    >>> points.loc["wdbc"].to_dict()  # doctest: +SKIP
-    {'level': 0.5, 'uniform': 0.5}
-    """
-    import pandas as pd
-
-    found = results if isinstance(results, Results) else Results.of(results)
-    rows = {dataset: _of_data_set(own) for dataset, own in methods_by_data_set(found, methods)}
-    table = pd.DataFrame.from_dict(rows, orient="index", dtype=float)
-    return table.rename_axis(index="dataset").dropna(how="all")
-
-
-def pair_points(first: Chosen, second: Chosen) -> tuple[float, float] | None:
-    """Return the points of two methods on one data set, which add up to 1, by repetitions' mean.
-
-    None where no split has predictions of both, unless every run of one has failed.
-    """
-    pooled: dict[int, list[tuple[Bools, Bools]]] = {}
-    for split, repeat in enumerate(first.data["repeat"].to_numpy().tolist()):
-        one, two = right_points(first, split), right_points(second, split)
-        if one is not None and two is not None:
-            pooled.setdefault(repeat, []).append((one, two))
-    if not pooled:
-        return _by_failure(first, second)
-    points = [
-        mcnemar(*(np.concatenate(side) for side in zip(*folds, strict=True))).points()
-        for folds in pooled.values()
-    ]
-    one, two = np.mean(points, axis=0).tolist()
-    return one, two
-
-
-def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
-    """Return the points of each method of a data set, summed over the others on its bank."""
-    points: dict[str, float] = {}
-    for first, second in combinations(methods, 2):
-        one, two = methods[first], methods[second]
-        if (
-            metric_of_variable(one.loss).task == "regression"
-            or one.place["bank"] != two.place["bank"]
-        ):
-            continue
-        for name, own in zip((first, second), pair_points(one, two) or (), strict=False):
-            points[name] = points.get(name, 0.0) + own
-    return points
-
-
-def _by_failure(first: Chosen, second: Chosen) -> tuple[float, float] | None:
-    """Return the points of two methods of which one alone has failed; None for others."""
-    failed = [bool((side.data[STATE.name] == RunState.FAILED).all()) for side in (first, second)]
-    if failed[0] and second.complete.any():
-        return 0.0, 1.0
-    if failed[1] and first.complete.any():
-        return 1.0, 0.0
-    return None
 
 
 def _known(of: Callable[[Floats], Any], values: Floats) -> float:

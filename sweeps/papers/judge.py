@@ -18,11 +18,11 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -33,7 +33,13 @@ from scipy.stats import ttest_1samp
 
 import mkldist
 from mkldist import analysis
+from mkldist.analysis.comparison import right_points
+from mkldist.analysis.pairing import Chosen, methods_by_data_set
+from mkldist.analysis.pairing import Results as Opened
+from mkldist.analysis.statistics import mcnemar
+from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import MkldistError
+from mkldist.results.schema import STATE, RunState
 from mkldist.spec.load import load_sweep
 
 HERE = Path(__file__).resolve().parent
@@ -723,13 +729,75 @@ def _ratio(one: float, other: float) -> float:
 def _points(conclusion: Conclusion, results: Results) -> dict[str, Means]:
     """Return the points of the methods on each data set that has some of all, the best rival's."""
     names = [conclusion.first, *conclusion.others]
-    table = analysis.mcnemar_points(results.folder, names).reindex(columns=names).dropna()
+    table = mcnemar_points(results.folder, names).reindex(columns=names).dropna()
     best = max if conclusion.relation == "more" else min
     return {
         str(dataset): Means(float(first), float(best(others)))
         for dataset, first, *others in table.itertuples(name=None)
         if conclusion.covers(results.series.get(str(dataset), str(dataset)))
     }
+
+
+def mcnemar_points(folder: Path, methods: Collection[str] = ()) -> pd.DataFrame:
+    """Return the points of each method on each data set (Do, Kalousis, Woznica & Hilario 2009).
+
+    Every two methods share one point: the better one by McNemar's test at the level 0.05 has it,
+    and each has ½ where the test tells no difference.  The test is on all scored points of a
+    repetition, whose folds are disjoint; points are averaged over the repetitions.  A method of
+    which every run failed loses its point to one that has results.
+
+    A row a data set of classes, a column a method: its points, summed over the others on the same
+    bank; NaN where it was compared with none.
+    """
+    of_sets = methods_by_data_set(Opened.of(folder), methods)
+    rows = {dataset: _of_data_set(own) for dataset, own in of_sets}
+    table = pd.DataFrame.from_dict(rows, orient="index", dtype=float)
+    return table.rename_axis(index="dataset").dropna(how="all")
+
+
+def pair_points(first: Chosen, second: Chosen) -> tuple[float, float] | None:
+    """Return the points of two methods on one data set, which add up to 1, by repetitions' mean.
+
+    None where no split has predictions of both, unless every run of one has failed.
+    """
+    pooled: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+    for split, repeat in enumerate(first.data["repeat"].to_numpy().tolist()):
+        one, two = right_points(first, split), right_points(second, split)
+        if one is not None and two is not None:
+            pooled.setdefault(repeat, []).append((one, two))
+    if not pooled:
+        return _by_failure(first, second)
+    points = [
+        mcnemar(*(np.concatenate(side) for side in zip(*folds, strict=True))).points()
+        for folds in pooled.values()
+    ]
+    one, two = np.mean(points, axis=0).tolist()
+    return one, two
+
+
+def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:
+    """Return the points of each method of a data set, summed over the others on its bank."""
+    points: dict[str, float] = {}
+    for first, second in combinations(methods, 2):
+        one, two = methods[first], methods[second]
+        if (
+            metric_of_variable(one.loss).task == "regression"
+            or one.place["bank"] != two.place["bank"]
+        ):
+            continue
+        for name, own in zip((first, second), pair_points(one, two) or (), strict=False):
+            points[name] = points.get(name, 0.0) + own
+    return points
+
+
+def _by_failure(first: Chosen, second: Chosen) -> tuple[float, float] | None:
+    """Return the points of two methods of which one alone has failed; None for others."""
+    failed = [bool((side.data[STATE.name] == RunState.FAILED).all()) for side in (first, second)]
+    if failed[0] and second.complete.any():
+        return 0.0, 1.0
+    if failed[1] and first.complete.any():
+        return 1.0, 0.0
+    return None
 
 
 # --- outcomes, which are kept ----------------------------------------------------------------
