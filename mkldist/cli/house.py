@@ -355,7 +355,7 @@ def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bo
 def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.clean import other_users, roots_elsewhere, staying
+    from mkldist.run.clean import other_users, roots_elsewhere
 
     elsewhere = roots_elsewhere(folder, banks)
     groups: dict[tuple[Path, str], list[StoredBank]] = {}
@@ -372,9 +372,6 @@ def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
         )
         them = "it" if len(shared) == 1 else "them"
         yield f"NOTE: {which} too, which computes {them} again if needed"
-    for root, count in staying(banks).items():
-        stays = pluralize(count, "bank stays", "banks stay")
-        yield f"{root}: {stays}, which {folder.name} did not store"
     for root in elsewhere:
         yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
     copies: dict[Path, list[StoredBank]] = {}

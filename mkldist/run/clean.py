@@ -96,14 +96,6 @@ def other_users(path: Path, banks: Sequence[StoredBank]) -> dict[tuple[Path, str
     return {key: tuple(users[key]) for key in keys if key in users}
 
 
-def staying(banks: Sequence[StoredBank]) -> dict[Path, int]:
-    """Return how many other banks the folders of some banks have, where they have any."""
-    gone = {(bank.root, bank.id) for bank in banks}
-    roots = dict.fromkeys(bank.root for bank in banks)
-    counts = {root: sum((root, i) not in gone for i in list_banks(root)) for root in roots}
-    return {root: count for root, count in counts.items() if count}
-
-
 def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) -> None:
     """Refuse to remove banks that lie elsewhere from folders that nobody has named."""
     known = {root.resolve() for root in named}

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,16 +45,6 @@ if TYPE_CHECKING:
 PACKAGES = (
     "numpy", "scipy", "numba", "scikit-learn", "pandas", "xarray", "zarr", "dask", "distributed",
 )  # fmt: skip
-EXTRAS = {
-    "figures": (("matplotlib",), "figures of reports"),
-    "netcdf": (("netCDF4",), "export to netCDF"),
-    "parquet": (("pyarrow",), "data and exports in Parquet"),
-    "search": (("optuna",), "adaptive search"),
-    "dashboard": (("bokeh",), "the page that shows workers"),
-    "cluster": (("dask_jobqueue",), "SLURM and other schedulers"),
-    "gpu": (("torch", "array_api_compat"), "banks on a device"),
-}
-"""Packages that each extra installs, by the names under which they are imported; what it gives."""
 PIECE_BYTES, PIECES = 2**20, 64  # of the file whose writing is timed
 SLOW = 50 * 2**20  # bytes a second; a slower disk keeps processors waiting for banks
 SMALL_MEMORY = 2 * 2**30
@@ -77,7 +67,6 @@ def examine(folder: Path) -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
     yield _packages()
-    yield _extras()
     yield _processors()
     yield _memory()
     yield _linear_algebra()
@@ -97,22 +86,6 @@ def _packages() -> Finding:
             missing.append(name)
     advice = f"Install {', '.join(missing)}: pip install mkldist" if missing else ""
     return Finding("packages", ", ".join(found), advice, hinders=bool(missing))
-
-
-def _extras() -> Finding:
-    there = {
-        extra: all(util.find_spec(module) is not None for module in modules)
-        for extra, (modules, _) in EXTRAS.items()
-    }
-    missing = [extra for extra, found in there.items() if not found]
-    groups = {"installed": [extra for extra in there if there[extra]], "not installed": missing}
-    words = "; ".join(
-        f"{state}: {', '.join(f'{extra} ({EXTRAS[extra][1]})' for extra in extras)}"
-        for state, extras in groups.items()
-        if extras
-    )
-    advice = f"If needed: pip install 'mkldist[{','.join(missing)}]'" if missing else ""
-    return Finding("extras", words, advice)
 
 
 def _processors() -> Finding:
