@@ -115,6 +115,11 @@ def _one_of(name: str, value: str, known: Iterable[str]) -> None:
         raise InputError(name, f'"{value}"', words, nearest(value, [*known]))
 
 
+def literal(name: object) -> str:
+    """Return a name as matplotlib draws it letter by letter: what is between two $ is no formula."""
+    return str(name).replace("$", r"\$")
+
+
 def _names(table: pd.DataFrame) -> pd.Series:
     """Return what each row belongs to: of method, bank and the like those that differ."""
     known = [name for name in ("dataset", "bank", "method", "feature_group") if name in table]
@@ -136,7 +141,7 @@ def _curves(
     for name, some in table.groupby(names, sort=False):
         look = shown[str(name)]
         ax.plot(some[x], some[y], color=look.colour, marker=look.marker if markers else "",
-                linestyle=look.line if joined else "none", label=str(name))  # fmt: skip
+                linestyle=look.line if joined else "none", label=literal(name))  # fmt: skip
         if joined and band[0] in some and some[band[0]].notna().any():
             ax.fill_between(some[x], some[band[0]], some[band[1]], color=look.colour, alpha=0.12,
                             linewidth=0)  # fmt: skip
@@ -358,7 +363,9 @@ def weights(
     ax, names = _axes(ax), _names(table.drop(columns=by))
     wide = table.pivot_table(y, by, names, sort=False)
     looks = looks or looks_of(map(str, wide))
-    wide.plot.barh(ax=ax, color=[looks[str(name)].colour for name in wide], legend=names.any())
+    colours: list[Any] = [looks[str(name)].colour for name in wide]
+    drawn = wide.rename(index=literal, columns=literal)
+    drawn.plot.barh(ax=ax, color=colours, legend=names.any())
     ax.invert_yaxis()
     ax.set(xlabel=_SHARES[y], ylabel="")
     return ax
@@ -366,7 +373,7 @@ def weights(
 
 def _rows(ax: Axes, names: Iterable[str]) -> None:
     """Name rows from above."""
-    labels = list(names)
+    labels = [literal(name) for name in names]
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
 
@@ -636,7 +643,7 @@ def scaling(
         ends = np.array([fit["smallest"], fit["largest"]])
         ax.plot(ends, fit["factor"] * ends ** fit["exponent"], color=look.colour,
                 marker=look.marker, markevery=[], linestyle=look.line,
-                label=f"{name}: exponent {fit['exponent']:.2f}" if alone else name)  # fmt: skip
+                label=literal(name) + f": exponent {fit['exponent']:.2f}" * alone)  # fmt: skip
     _logarithmic(ax, "x", "y")
     sizes = np.unique(times[over])
     if len(sizes) <= 6 and (sizes[1:] >= CLEAR * sizes[:-1]).all():
@@ -699,7 +706,7 @@ def time_parts(
     looks = looks or looks_of(table["method"])
     ax, ticks, place = _axes(ax), {}, 0
     for method, some in table.groupby("method", sort=False):
-        ax.text(0.7, place, str(method), va="center", weight="bold")
+        ax.text(0.7, place, literal(method), va="center", weight="bold")
         for row in some.to_dict("records"):
             place += 1
             ticks[place], left = f"{row[over]:,}", 0.0

@@ -118,6 +118,15 @@ def test_weights_of_named_sets_are_bars(ax):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
 
 
+def test_a_name_with_dollars_is_drawn_letter_by_letter(ax):
+    names = ["cost in $", r"US$ and $\frac{1}{0$"]
+    table = pd.DataFrame({"method": names, "view": names, "share": [0.7, 0.3]})
+    plot.weights(table, "view", ax=ax)
+    written = [*ax.get_yticklabels(), *ax.get_legend().get_texts()]
+    assert {text.get_text().replace(r"\$", "$") for text in written} == {*names}
+    ax.figure.canvas.draw()  # raises where a name is taken for a formula
+
+
 def test_a_comparison_draws_mean_ranks_and_the_critical_difference(ax):
     ranks = analysis.friedman(LOSSES)
     assert plot.comparison(ranks, ax=ax) is ax

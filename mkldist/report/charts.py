@@ -575,7 +575,7 @@ def draw_explanation(explanation: Explanation) -> Figure:
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False, width_ratios=ratios)
     for draw, ax in zip(panels, axes.flat, strict=True):
         draw(explanation, ax=ax)
-    figure.suptitle(f"{explanation.dataset}: {explanation.method}", fontsize=8)
+    figure.suptitle(plot.literal(f"{explanation.dataset}: {explanation.method}"), fontsize=8)
     if shown := taken_legends(figure):
         figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=2)
     return figure
