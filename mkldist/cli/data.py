@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mkldist.cli.options import (
     complete_shown,
     data_dir_option,
+    files_of,
     json_option,
     overwrite_option,
     print_json,
@@ -25,15 +25,16 @@ from mkldist.from_python.listings import KINDS, Known
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from mkldist.cli.first_sweep import Facts
+    from mkldist.cli.first_sweep import Facts, ViewFacts
     from mkldist.data.dataset import Dataset
     from mkldist.data.table_profile import Column
     from mkldist.solvers.base import Method
     from mkldist.solvers.solver_params import SolverParams
+    from mkldist.spec.datasets import TableFormat
 
 
 SHOWN = 8
-OTHER_FILE = "join files by [[datasets.views]]"
+OTHER_FILE = "join files by --view or [[datasets.views]]"
 
 
 @click.command("init")
@@ -45,20 +46,44 @@ OTHER_FILE = "join files by [[datasets.views]]"
     type=click.Path(path_type=Path),
     help="Sweep file to write.  [default: NAME.toml here]",
 )
+@click.option(
+    "--view",
+    "views",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Table of the same rows to join, e.g. expression=genes.csv; may be repeated.",
+)
+@click.option("--id", "id", metavar="COLUMN", help="Column that names the rows, and joins tables.")
+@click.option("--groups", metavar="COLUMN", help="Column whose rows of equal value stay together.")
+@click.option(
+    "--header/--no-header",
+    default=None,
+    help="The first line of a text table names its columns, or not.  [default: by its look]",
+)
 @overwrite_option
 @click.pass_context
 def init_command(
-    context: click.Context, data: Path, label: str | None, file: Path | None, overwrite: bool
+    context: click.Context,
+    /,
+    data: Path,
+    label: str | None,
+    file: Path | None,
+    views: tuple[str, ...],
+    overwrite: bool,
+    **given: Any,
 ) -> None:
-    """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep."""
+    """Look at the file DATA, write a commented sweep for it, and print the plan of that sweep.
+
+    Tables of the same rows, such as gene expression beside clinical data, are joined by --view.
+    """
     from mkldist.cli.first_sweep import first_sweep, sweep_name
     from mkldist.cli.schema import FILE, write_schema
     from mkldist.cli.sweeps import plan_command
     from mkldist.core.durable import check_free, write_file, writing
 
-    target = file or Path(f"{sweep_name(data)}.toml")
-    check_free(target, overwrite=overwrite)
-    facts = _facts(data, label)
+    target, beside = file or Path(f"{sweep_name(data)}.toml"), files_of(views)
+    check_free(target, overwrite=overwrite, inputs=[data, *beside.values()])
+    facts = _facts(data, label, beside, **given)
     text = first_sweep(data, target, facts)
     with writing(target):
         write_file(target, [text.encode()])
@@ -70,33 +95,101 @@ def init_command(
     click.echo(f"\n{command_line('sweep', target)} runs it")
 
 
-def _facts(data: Path, label: str | None) -> Facts:
-    """Return what the data are like: of a table by its columns, of others by the data set."""
-    from mkldist.cli.first_sweep import Facts, sweep_name
-    from mkldist.data.catalogue import load_dataset
-    from mkldist.data.table_profile import TableProfile, check_label, read_columns
-    from mkldist.errors import DataError
-    from mkldist.spec.datasets import DatasetSpec
+def _facts(
+    data: Path,
+    label: str | None,
+    views: Mapping[str, Path],
+    *,
+    id: str | None = None,
+    groups: str | None = None,
+    header: bool | None = None,
+) -> Facts:
+    """Return what the data are like: a table by its columns, arrays by their features."""
+    from mkldist.cli.first_sweep import Facts
+    from mkldist.data.table_profile import TableProfile, check_column, inspected
 
-    columns = read_columns(data)
+    columns, format = inspected(data, header)
     if not columns:
-        spec = DatasetSpec(name=sweep_name(data), file=str(data.absolute()), label=label)
-        try:
-            found = load_dataset(spec, (), Path(), seed=0)
-        except DataError as error:  # in the words of this command, not in those of a sweep file
-            hint = error.hint.replace("Set label = ", "Give --label ")
-            raise DataError(error.where, error.found, error.expected, hint) from None
-        counts = Counter(found.class_numbers.tolist()) if found.classes else {}
-        names = found.classes or ()
-        classes = {names[number]: count for number, count in counts.items()}
-        facts = Facts(found.n_points, found.n_features, found.classes is None, label)
-        return replace(facts, classes=classes)
-    if label is not None:
-        check_label(columns, label, "--label")
-    return Facts.of(TableProfile(columns, label or _label(columns, data)))
+        return _facts_of_arrays(data, label, views, id or groups)
+    for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
+        if name is not None:
+            check_column(columns, name, option)
+    found = _view_facts(columns, views, id)
+    if found:
+        id = id or next(iter(found.values()))[1]
+    label = label or _label(columns, data, format)
+    look = TableProfile(columns, label, id, groups)
+    return Facts.of(look, format, {name: facts for name, (facts, _) in found.items()})
 
 
-def _label(columns: dict[str, Column], data: Path) -> str:
+def _facts_of_arrays(
+    data: Path, label: str | None, views: Mapping[str, Path], column: str | None
+) -> Facts:
+    """Return what arrays are like."""
+    import numpy as np
+
+    from mkldist.cli.first_sweep import Facts, classes_of
+    from mkldist.data.files import read_file
+    from mkldist.data.labels import number_name
+    from mkldist.data.table_profile import are_real
+    from mkldist.data.tables import ColumnChoice
+    from mkldist.errors import DataError
+
+    if views or column:
+        where = f"--view {next(iter(views))}" if views else column or ""
+        raise DataError(where, f"no table of columns in {data}", "a table", "Convert it to .csv")
+    try:
+        raw = read_file(data, ColumnChoice(label), str(data))
+    except DataError as error:  # in the words of this command, not in those of a sweep file
+        hint = error.hint.replace("Set label = ", "Give --label ")
+        raise DataError(error.where, error.found, error.expected, hint) from None
+    numeric = raw.labels.dtype.kind in "fiub"
+    counts = Counter(
+        number_name(one) if numeric else str(one)
+        for one in raw.labels.astype(np.float64 if numeric else str).tolist()
+        if one == one
+    )
+    real = numeric and are_real([float(one) for one in counts])
+    missing = np.isnan(raw.x) if raw.x is not None else np.zeros((0, 0), dtype=bool)
+    return Facts(
+        len(raw.labels),
+        len(raw.feature_names),
+        real,
+        label,
+        classes={} if real else classes_of(counts),
+        missing=(int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())),
+    )
+
+
+def _view_facts(
+    columns: Mapping[str, Column], views: Mapping[str, Path], id: str | None
+) -> dict[str, tuple[ViewFacts, str]]:
+    """Return the tables of views, each with the column of the data that it is joined by."""
+    from mkldist.cli.first_sweep import ViewFacts
+    from mkldist.data.table_profile import TableProfile, inspected, joining
+    from mkldist.errors import DataError
+
+    found: dict[str, tuple[ViewFacts, str]] = {}
+    for name, path in views.items():
+        own, format = inspected(path)
+        if not own:
+            expected = "a table with a column that names its rows"
+            raise DataError(f"--view {name}", f"arrays in {path}", expected)
+        pair = joining(columns, own, id)
+        if pair is None:
+            raise DataError(
+                f"--view {name}",
+                f"no column of {path} with the names of rows of {id or 'the data'}",
+                "a column in both tables that names the rows",
+                "Give --id, the column of DATA that names them",
+            )
+        id, key = pair
+        lacking = sum(value not in own[key].counts for value in columns[id].values)
+        found[name] = ViewFacts(path, TableProfile(own, given_id=key), format, lacking), id
+    return found
+
+
+def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> str:
     """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
     from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
     from mkldist.data.tables import LABEL_WORDS
@@ -110,7 +203,9 @@ def _label(columns: dict[str, Column], data: Path) -> str:
     if not sys.stdin.isatty():
         raise DataError(
             str(data),
-            f"no column that is called {LABEL_WORDS}",
+            "no header, so that columns are called f0, f1, …"
+            if format.header is False
+            else f"no column that is called {LABEL_WORDS}",
             "the name of the label column",
             _advice(few, possible or list(columns)),
         )

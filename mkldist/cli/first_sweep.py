@@ -6,25 +6,63 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from mkldist.cli.schema import LINE
+from mkldist.core.wording import pluralize
+from mkldist.data.dataset import Dataset
+from mkldist.data.labels import MISSING_LABELS, negative_first
+from mkldist.data.splits import group_numbers, make_splits, n_inner_folds
 from mkldist.data.table_profile import Column, TableProfile
-from mkldist.data.tables import UNNAMED
+from mkldist.data.tables import PLAIN, UNNAMED
+from mkldist.data.validate import OF_POSITIVE
 from mkldist.errors import DataError
+from mkldist.spec.datasets import WORDS_FOR_FEATURES, SplitsSpec, TableFormat
+from mkldist.spec.model import SelectionSpec
 from mkldist.spec.toml_texts import spelled
 
 SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key
 FOLDS = 3
-FEW_ROWS, FEW_GROUPS = 5, 20  # of a class, and of rows, that inner folds may not divide
+FEW_ROWS = 5  # of a class, that inner folds may not divide
+NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
+FORMAT_WORDS = {
+    "header": "the first line looks like a row, so columns are called f0, f1, …",
+    "names": "names of the columns",
+    "separator": "between the fields",
+    "comment": "beginning of lines to skip",
+    "encoding": "it is not in UTF-8",
+    "missing_values": "stand for missing values",
+    "decimal": "decimal sign",
+    "thousands": "between groups of three digits",
+    "units": "units of columns of numbers",
+}
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
 PART_ROWS = 2000
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
+
+
+@dataclass(frozen=True)
+class ViewFacts:
+    """Facts on the table of a view."""
+
+    file: Path
+    look: TableProfile
+    format: TableFormat
+    n_lacking: int  # rows of the data that it lacks
+
+    @property
+    def is_numeric(self) -> bool:
+        """True if it has features that are no texts."""
+        return bool(self.look.n_features)
 
 
 @dataclass(frozen=True)
@@ -38,17 +76,42 @@ class Facts:
     look: TableProfile | None = None  # columns of a table
     classes: Mapping[str, int] = field(default_factory=dict)
     """Rows by class, whose names that differ in capitals alone are one; empty for real values."""
+    format: TableFormat = PLAIN  # how the table is written
+    views: Mapping[str, ViewFacts] = field(default_factory=dict)  # that stand in files beside it
+    missing: tuple[int, int] = (0, 0)  # rows and columns of arrays that miss values
 
     @classmethod
-    def of(cls, look: TableProfile) -> Facts:
-        """Return the facts of a table."""
+    def of(
+        cls,
+        look: TableProfile,
+        format: TableFormat = PLAIN,
+        views: Mapping[str, ViewFacts] = NO_VIEWS,
+    ) -> Facts:
+        """Return the facts of a table and of the views beside it."""
         label = look.columns[look.label]
-        values = label.is_regression
-        names: dict[str, str] = {}  # the most frequent spelling
-        classes: Counter[str] = Counter()
-        for value, count in [] if values else label.counts.most_common():
-            classes[names.setdefault(value.casefold(), value)] += count
-        return cls(look.n_rows, look.n_features, values, look.label, look, classes)
+        n_features = look.n_features + sum(view.look.n_features for view in views.values())
+        found = cls(look.n_rows, n_features, label.is_regression, look.label, look, {}, format)
+        classes = {} if label.is_regression else classes_of(label.counts)
+        return replace(found, classes=classes, views=views)
+
+    @property
+    def two_classes(self) -> tuple[str, ...]:
+        """Two classes, the one that is sought last; none of one class, of several, or unclear."""
+        counts = self.look.columns[self.look.label].counts if self.look else self.classes
+        return negative_first(self.classes) if len(counts) == len(self.classes) == 2 else ()
+
+    @property
+    def n_unlabelled(self) -> int:
+        """Number of rows without a label."""
+        labels = self.look.columns[self.look.label].values if self.look else ()
+        return sum(value.casefold() in MISSING_LABELS for value in labels)
+
+    @property
+    def texts(self) -> list[str]:
+        """Columns of sequences, as kernels name them."""
+        own = [column.name for column in self.look.texts] if self.look else []
+        beside = ((name, column) for name, v in self.views.items() for column in v.look.texts)
+        return [*own, *(f"{name}.{column.name}" for name, column in beside)]
 
     @property
     def rare(self) -> str | None:
@@ -62,13 +125,16 @@ class Facts:
     @property
     def is_divisible(self) -> bool:
         """True if inner folds of training parts have rows of all classes."""
-        groups = self.look and self.look.groups
-        if groups and len(groups.counts) < FEW_GROUPS:
-            return False
+        if self.look and self.look.groups and not _hinders_groups(self.look, self.look.groups):
+            return not _hinders_groups(self.look, self.look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
     def notes(self, file: Path) -> Iterator[str]:
         """Yield what the sweep file does of itself, in words for the terminal."""
+        for name, table in (("", self.format), *((n, v.format) for n, v in self.views.items())):
+            for key, value in table.changes.items():
+                of = f"view {name!r}: " if name else ""
+                yield f"{of}{FORMAT_WORDS[key]}: {key} = {spelled(value)}"
         column = self.look and self.look.groups
         if column:
             values = f"{len(column.counts)} values in {self.n_rows} rows"
@@ -97,18 +163,28 @@ def sweep_name(path: Path) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[:100] or "mine"
 
 
+def classes_of(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return rows by class; names that differ in capitals alone are one, the most frequent."""
+    names: dict[str, str] = {}
+    classes: Counter[str] = Counter()
+    for value, count in Counter(counts).most_common():
+        classes[names.setdefault(value.casefold(), value)] += count
+    return dict(classes)
+
+
 def first_sweep(data: Path, file: Path, facts: Facts) -> str:
     """Return the text of the sweep file."""
     return "\n".join(
-        [*_head(data, file, facts), *_dataset(data, file, facts), *_splits(facts),
-         *_bank(facts), *_methods(facts), ""]
+        [*_head(data, file, facts), *_dataset(data, file, facts), *_views(data, file, facts),
+         *_splits(facts), *_bank(facts, data), *_methods(facts), ""]
     )  # fmt: skip
 
 
 def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield LINE
     name, command = in_comment(data.name), in_comment(quote(str(file)))
-    yield f"# A first sweep on {name}: {facts.n_rows} rows, {facts.n_features} features."
+    beside = "".join(f" and {in_comment(view.file.name)}" for view in facts.views.values())
+    yield f"# A first sweep on {name}{beside}: {facts.n_rows} rows, {facts.n_features} features."
     yield "#"
     yield f"#     mkldist plan  {command}        print the work"
     yield f"#     mkldist sweep {command}        run it, or the rest of it"
@@ -121,21 +197,75 @@ def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
 
 def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield f'\n[[datasets]]\nname = "{sweep_name(data)}"'
-    place = os.path.relpath(data.absolute(), file.absolute().parent)
-    _check_utf8(place)
-    yield f"file = {spelled(Path(place).as_posix(), None)}"
+    yield _file(data, file)
+    yield from _format(facts.format)
     if facts.label is not None:
         yield _line(f"label = {spelled(facts.label, None)}", _values(facts))
     if facts.regression:
         yield _line('task = "regression"', "remove it if the labels are classes")
+    if facts.two_classes:
+        positive = f"{facts.two_classes[1]!r} is +1: {OF_POSITIVE} are of it"
+        yield _line(f"classes = {spelled(facts.two_classes, None)}", positive)
     if facts.look is not None:
         yield from _roles(facts.look)
+    yield from _impute(facts)
+    if facts.n_unlabelled:
+        without = f"{pluralize(facts.n_unlabelled, 'row')} without a label"
+        yield _line('unlabelled = "drop"', f"leaves out {without}")
     if facts.rare is not None:
         yield _line('class_weight = "balanced"', f"so that {_rare(facts)} count like the others")
     if facts.n_rows > MANY_ROWS:
         kept = "" if facts.regression else ", classes in proportion"
         part = f"of {facts.n_rows} rows, drawn at random{kept}; remove it later"
         yield _line(f"n_points = {PART_ROWS}", part)
+
+
+def _file(data: Path, file: Path) -> str:
+    """Return the key of a file of data, from the folder of the sweep file."""
+    place = os.path.relpath(data.absolute(), file.absolute().parent)
+    _check_utf8(place)
+    return f"file = {spelled(Path(place).as_posix(), None)}"
+
+
+def _format(format: TableFormat) -> Iterator[str]:
+    """Yield the keys that say how a table is written."""
+    for key, value in format.changes.items():
+        yield _line(f"{key} = {spelled(value, None)}", FORMAT_WORDS[key])
+
+
+def _impute(facts: Facts) -> Iterator[str]:
+    """Yield the key of missing values."""
+    found = {"": facts.look.missing if facts.look else facts.missing}
+    found |= {f" of {in_comment(name)}": view.look.missing for name, view in facts.views.items()}
+    words = [
+        f"{pluralize(rows, 'row')}{of}, {pluralize(columns, 'column')}"
+        for of, (rows, columns) in found.items()
+        if rows
+    ]
+    if words:
+        said = f"of each training part; {' and '.join(words)} miss values"
+        yield _line('impute = "median"', said)
+
+
+def _views(data: Path, file: Path, facts: Facts) -> Iterator[str]:
+    """Yield the tables that are joined, after the data's own columns."""
+    if facts.views and facts.look and facts.look.n_features:
+        yield "\n[[datasets.views]]"
+        yield _line(f'name = "{_main_view(data, facts)}"', f"the columns of {data.name}")
+    for name, view in facts.views.items():
+        yield f"\n[[datasets.views]]\nname = {spelled(name, None)}"
+        yield _file(view.file, file)
+        yield from _format(view.format)
+        yield from _roles(view.look, "joins the tables")
+        if view.n_lacking:
+            lacking = f"{view.n_lacking} of {facts.n_rows} rows are not in it: kernels are 0 there"
+            yield _line('missing = "zero"', lacking)
+
+
+def _main_view(data: Path, facts: Facts) -> str:
+    """Return the name of the view of the data's own columns."""
+    name = sweep_name(data)
+    return f"{name}_own" if name in (*facts.views, *WORDS_FOR_FEATURES) else name
 
 
 def _rare(facts: Facts) -> str:
@@ -166,11 +296,12 @@ def _values(facts: Facts) -> str:
     return ", ".join([*words, "…"] if len(counts) > len(words) else words)
 
 
-def _roles(look: TableProfile) -> Iterator[str]:
+def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
     """Yield the keys of columns that are no plain features, and notes on what looks odd."""
     if look.id is not None:
         named = "the rows" if look.row_names else "the rows of predictions"
-        yield _line(f"id = {spelled(look.id, None)}", f"names {named}, so it is no feature")
+        said = joins or f"names {named}, so it is no feature"
+        yield _line(f"id = {spelled(look.id, None)}", said)
     ignored, groups = list(look.ignored), look.groups
     if groups is not None and groups.name != look.id and _hinders_groups(look, groups):
         ignored.append(groups)
@@ -184,14 +315,13 @@ def _roles(look: TableProfile) -> Iterator[str]:
             f"# texts = {spelled(texts, None)}",
             'instead of ignore, for kernels with function = "spectrum"',
         )
+    if look.texts:
+        names = [column.name for column in look.texts]
+        yield _line(f"texts = {spelled(names, None)}", "sequences, for kernels of substrings")
     if look.categorical:
         names = [column.name for column in look.categorical]
         yield _line(f"categorical = {spelled(names, None)}", "a feature for each value")
-    rows, columns = look.missing
-    if rows:
-        where = f"{rows} of {look.n_rows} rows, {columns} column{'s' * (columns > 1)}"
-        yield _line('impute = "median"', f"of each training part; {where} miss values")
-    for group in look.columns[look.label].alike:
+    for group in look.columns[look.label].alike if look.label else ():
         yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
     for column in look.others:
         if (value := column.repeated) is not None and look.row_names is None:
@@ -235,39 +365,72 @@ def _splits(facts: Facts) -> Iterator[str]:
 
 
 def _dependence(look: TableProfile) -> Iterator[str]:
-    """Yield the key of rows that belong together, and a note on dates."""
+    """Yield the key of rows that belong together, and notes on places and dates."""
     column = look.groups
     if column is not None:
         line = f"groups = {spelled(column.name, None)}"
         hinders = _hinders_groups(look, column)
         words = f"{len(column.counts)} values in {look.n_rows} rows: rows of one stay in one part"
         yield _line(f"# {line}" if hinders else line, f"{words}{hinders}")
+    for place in look.places:
+        line = f"# groups = {spelled(place.name, None)}"
+        yield _line(line, f"instead, to test on rows of other values: {len(place.counts)} of them")
     dates = [other.name for other in look.others if other.orders_rows]
     if dates and column is None:
         yield "# To test later rows by earlier ones, instead of these lines:"
         yield f'# kind = "time"\n# order = {spelled(dates[0], None)}'
 
 
-def _hinders_groups(look: TableProfile, column: Column) -> str:
-    """Return why a sweep cannot keep the rows of a group together, in words; empty if it can."""
+def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:
+    """Return why a sweep cannot keep the rows of a group together, in words; empty if it can.
+
+    It needs rows of each class in both parts of each split, and in inner folds if there are some.
+    """
     if column.n_missing:
         return f", once each row has one ({column.n_missing} have none)"
-    label = look.columns[look.label]
-    if label.is_regression or look.n_rows > MANY_ROWS:
-        return ""
-    groups: dict[str, set[str]] = {}
-    for group, name in zip(column.values, label.values, strict=True):
-        groups.setdefault(name, set()).add(group)
-    few = min(map(len, groups.values())) < (2 if len(column.counts) < FEW_GROUPS else 3)
-    return ", once each class is in more of them" * few
+    label, groups = look.columns[look.label], group_numbers(np.array(column.values), "groups")
+    y, classes = np.zeros(len(groups)), None
+    if not label.is_regression:
+        names = sorted(label.counts)
+        if len(names) < 2:
+            return ""
+        classes, known = tuple(names), np.array([value in label.counts for value in label.values])
+        groups = groups[known]
+        y = np.array([names.index(v) for v in label.values if v in label.counts], dtype=np.float64)
+        y = np.where(y > 0, 1.0, -1.0) if len(names) == 2 else y
+    dataset = Dataset("groups", None, y, classes, row_groups=groups)
+    spec = SplitsSpec(train_fraction=TRAIN_FRACTION, repeats=REPEATS, groups=column.name)
+    try:
+        for split in make_splits(spec, dataset, SEED):
+            if folds:
+                n_inner_folds(dataset, split.train, SelectionSpec(folds=folds), "folds", SEED)
+    except DataError:
+        return ", once each class is in more of them"
+    return ""
 
 
-def _bank(facts: Facts) -> Iterator[str]:
-    if not facts.n_features:
+def _bank(facts: Facts, data: Path) -> Iterator[str]:
+    if not (facts.n_features or facts.texts):
         yield '\n[[banks]]\nfamily = "precomputed"'
         return
-    yield "\n# Features together and one by one; 'mkldist show default' writes the kernels out."
-    yield '[[banks]]\nfamily = "default"'
+    if not (facts.views or facts.texts):
+        yield "\n# Features together and one by one; 'mkldist show default' writes the kernels out."
+        yield '[[banks]]\nfamily = "default"'
+        return
+    yield '\n[[banks]]\nname = "kernels"'
+    if facts.texts:
+        yield _line('normalisation = "cosine"', "otherwise long texts have large values")
+    views = [name for name, view in facts.views.items() if view.is_numeric]
+    if facts.look and facts.look.n_features:
+        views.insert(0, _main_view(data, facts) if facts.views else "all")
+    if views:
+        yield '[[banks.kernels]]\nfunction = "gaussian"\nrelative_widths = [0.5, 1.0, 2.0, 4.0]'
+        said = "kernels of each table" if facts.views else ""
+        yield _line(f"features = {spelled(views, None)}", said)
+    if facts.texts:
+        yield '[[banks.kernels]]\nfunction = "spectrum"'
+        yield _line("length = [2, 3, 4, 5]", "of the substrings that two texts share")
+        yield f"features = {spelled(facts.texts, None)}"
 
 
 def _methods(facts: Facts) -> Iterator[str]:

@@ -15,6 +15,7 @@ from mkldist.cli.options import (
     PATH,
     allow_code_option,
     complete_results,
+    files_of,
     json_option,
     note_basis,
     overwrite_option,
@@ -311,7 +312,7 @@ def predict_command(
     if explain == "auto":
         explain = "views" if fitted.views or fitted.source_views else "features"
     done = write_predictions(
-        fitted, data, target, views=_files(views), ignored=ignored, overwrite=overwrite,
+        fitted, data, target, views=files_of(views), ignored=ignored, overwrite=overwrite,
         n_threads=n_threads, explained_by=explain, scored=score, inputs=[model],
     )  # fmt: skip
     notes = [*unseen_lines(done.unseen), *done.notes]
@@ -359,22 +360,6 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     return [
         "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]).rstrip() for row in table
     ]
-
-
-def _files(views: Sequence[str]) -> dict[str, Path]:
-    """Return the files of ``NAME=FILE`` by the names of their views."""
-    from mkldist.errors import InputError
-
-    found: dict[str, Path] = {}
-    for text in views:
-        name, equals, file = text.partition("=")
-        if not equals or not name.strip() or not file.strip():
-            found_here, expected = "no name and file", "NAME=FILE, such as expression=new.csv"
-            raise InputError(f"--view {text}", found_here, expected)
-        if name.strip() in found:
-            raise InputError(f"--view {text}", f"a second file of {name.strip()!r}", "one")
-        found[name.strip()] = Path(file.strip())
-    return found
 
 
 NAME_COLUMN = 18

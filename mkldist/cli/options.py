@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -130,6 +130,22 @@ def results_argument(*, several: bool = False) -> Decorator:
         return click.argument("results", type=PATH, shell_complete=complete_results)(with_results)
 
     return add
+
+
+def files_of(views: Sequence[str]) -> dict[str, Path]:
+    """Return the files of ``NAME=FILE`` by the names of their views."""
+    from mkldist.errors import InputError
+
+    found: dict[str, Path] = {}
+    for text in views:
+        name, equals, file = text.partition("=")
+        if not equals or not name.strip() or not file.strip():
+            found_here, expected = "no name and file", "NAME=FILE, such as expression=new.csv"
+            raise InputError(f"--view {text}", found_here, expected)
+        if name.strip() in found:
+            raise InputError(f"--view {text}", f"a second file of {name.strip()!r}", "one")
+        found[name.strip()] = Path(file.strip())
+    return found
 
 
 def threads_option(text: str, **more: Any) -> Decorator:

@@ -152,6 +152,8 @@ def apart(values: Floats) -> list[float]:
     ([-999.0], [])
     """
     found: list[float] = []
+    if len(values) and values.min() > LEAST_NINES and values.max() < -LEAST_NINES:
+        return found
     known = values[np.isfinite(values)]
     for end in (known.min(initial=np.inf), known.max(initial=-np.inf)):
         others = known[known != end]

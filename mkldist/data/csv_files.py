@@ -11,10 +11,12 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
 
 from mkldist.core.wording import RowLabels, in_lines, pluralize, truncate
 from mkldist.data.checks import MISSING_VALUES, numbered_features
@@ -35,6 +37,7 @@ SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
 LOOKED_AT = 200  # first rows by which a header is told from a row
 LOOKED_AT_CELLS = 2**20
+BEGINNING = 2**24  # bytes by which an encoding is told
 SHOWN = 4
 COMMENT = "#"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')  # of Excel
@@ -72,7 +75,11 @@ def open_csv(
                     if len(fields) != len(names):
                         problems.ragged(line, len(fields))
                 whole = [(line, fields) for line, fields in block if len(fields) == len(names)]
-                frame = pd.DataFrame([f for _, f in whole], columns=names, dtype=object)
+                cells = np.array([fields for _, fields in whole], dtype=object)
+                cells = cells.reshape(
+                    len(whole), len(names)
+                )  # one block, of which columns are taken fast
+                frame = pd.DataFrame(cells, columns=names, dtype=object)
                 yield frame[list(columns)], in_lines([line for line, _ in whole])
 
         yield Table(tuple(names), read, problems, notes=tuple(notes))
@@ -108,6 +115,29 @@ def _plain_lines(
         if separator == WHITE_SPACE:
             notes.append("its fields are separated by white space")
     return (map(_with_tabs, lines), "\t") if separator == WHITE_SPACE else (lines, separator)
+
+
+def likely_format(path: Path, where: str, header: bool | None = None) -> TableFormat:
+    """Return how a text table most likely is written, where open_csv would have to be told."""
+    keys: dict[str, Any] = {} if header is None else {"header": header}
+    with opened(path, where) as stream:
+        start = stream.read(BEGINNING)
+        stream.seek(0)
+        marked = _encoding(stream, [])
+        for encoding in (marked, "cp1252", "latin-1"):
+            with suppress(UnicodeDecodeError):
+                text = codecs.getincrementaldecoder(encoding)().decode(start)
+                keys |= {} if encoding == marked else {"encoding": encoding}
+                break
+    if is_comment([line for line in text.splitlines()[:LOOKED_AT] if line.strip()]):
+        keys["comment"] = COMMENT
+    if header is None:
+        with open_csv(path, where, TableFormat(header=False, **keys)) as table:
+            frame, _ = next(table.read(table.names, LOOKED_AT))
+            first, *rows = frame.to_numpy().tolist()
+        if looks_like_row(first, rows):
+            keys["header"] = False
+    return TableFormat(**keys)
 
 
 def _encoding(stream: BinaryIO, notes: list[str]) -> str:
@@ -225,8 +255,11 @@ def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
     pandas names columns by their positions, so a number equal to its column's position is a name.
     """
+    step = max(1, len(names) // LOOKED_AT)
+    names = names if step == 1 else [*names[::step], names[-1]]
+    rows = rows if step == 1 else [[*row[::step], row[-1]] for row in rows]
     numbers = [
-        name != str(place)
+        name != str(place * step)
         and (finite_number(name) is not None or name.casefold() in MISSING_VALUES | {"inf"})
         for place, name in enumerate(names)
     ]
@@ -242,8 +275,10 @@ def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 def _is_like(name: str, values: Collection[str]) -> bool:
     """Return True if a name with digits, or a long one, is written like all values of a column."""
-    shapes = {_shape(value) for value in values}
-    return len(values) > 1 and shapes == {_shape(name)} and (len(name) > _LONG or "9" in shapes)
+    shape = _shape(name)
+    if len(values) < 2 or not (len(name) > _LONG or "9" in shape):
+        return False
+    return all(_shape(value) == shape for value in values)
 
 
 def _shape(text: str) -> str:

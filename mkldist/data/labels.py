@@ -146,6 +146,47 @@ def class_labels(
     return Labels(rows, numbers if len(kept) > 2 else np.where(numbers > 0, 1.0, -1.0), kept)
 
 
+_SOUGHT = """
+1 +1 + yes y true t positive pos case cases patient disease diseased sick ill malignant cancer tumor
+tumour relapse relapsed recurrence event dead died death deceased responder present abnormal
+affected mutant mutated active spam fraud default failure failed bad
+"""
+_WITHOUT = """
+0 -1 - no n false f negative neg control controls ctl ctrl con healthy normal well benign absent
+none not without alive survived censored nonresponder unaffected wildtype wt inactive ham good ok
+"""
+_POSITIVE, _NEGATIVE = frozenset(_SOUGHT.split()), frozenset(_WITHOUT.split())
+
+
+def negative_first(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """Return two classes, of their numbers of rows, the one that is sought last.
+
+    Known words tell which that is, such as ``no`` and ``yes``; else it is the rarer one, and of
+    classes of equal size the last in the order of numbers or of the alphabet.
+
+    >>> negative_first({"case": 9, "ctl": 9}), negative_first({"ridge": 2, "alpine": 8})
+    (('ctl', 'case'), ('alpine', 'ridge'))
+    """
+    numbers = [finite_number(name) for name in counts]
+    first, second = sorted(counts, key=lambda name: (finite_number(name) or 0.0, name))
+    signs = [_sign(name) for name in (first, second)]
+    if {name.casefold() for name in counts} == {"b", "m"}:  # benign and malignant
+        signs = [1 if name in "mM" else -1 for name in (first, second)]
+    if None not in numbers and 0 in signs:  # of 1 and 2, neither is a word
+        signs = [0, 0]
+    rank = [(sign, -counts[name]) for sign, name in zip(signs, (first, second), strict=True)]
+    return (first, second) if rank[0] <= rank[1] else (second, first)
+
+
+def _sign(name: str) -> int:
+    """Return +1 for a class that is sought, -1 for one without it, by its words; else 0."""
+    text = name.casefold().strip()
+    words = {text, *re.split(r"[\W_]+", text)} - {""}
+    if words & _NEGATIVE or text.startswith("non"):
+        return -1
+    return 1 if words & _POSITIVE else 0
+
+
 def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     """Return what is odd about classes: few rows, and names that differ in upper case alone.
 

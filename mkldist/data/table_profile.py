@@ -4,27 +4,59 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from mkldist.core.arrays import Floats
+from mkldist.core.wording import truncate
+from mkldist.data.cells import apart, likely_keys
 from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
-from mkldist.data.files import open_source
+from mkldist.data.csv_files import EXTENSIONS as TEXT_TABLES
+from mkldist.data.csv_files import likely_format
+from mkldist.data.files import extension_of, open_source
 from mkldist.data.labels import finite_number, is_date
 from mkldist.data.opening import REWRITE
-from mkldist.data.tables import BOOLEANS, LABEL_NAMES, UNNAMED, Table, check_names, frame_texts
+from mkldist.data.tables import (
+    BOOLEANS,
+    LABEL_NAMES,
+    PLAIN,
+    UNNAMED,
+    Table,
+    check_names,
+    formatted,
+    frame_texts,
+)
 from mkldist.errors import DataError, nearest
+from mkldist.spec.datasets import TableFormat
 
 MOST_CLASSES = 20  # distinct numbers of a label that are taken for classes
 MOST_CATEGORIES = 30
+MOST_FRACTIONS = 5  # of which some are not whole
+FEWEST_LETTERS = 10  # of a sequence whose column is not called so, on the average
 FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
 MOSTLY = 0.8  # share of the values that tells what a column holds; the others are slips
 NEARLY = 0.95  # share of different values in a column that was meant to name the rows
+SHOWN = 8
 FEWEST_VALUES = 10  # of a column whose gaps are filled
 FEWEST_GROUPS = 6  # of a column whose rows of equal value stay together
+NAMELESS = "f0"  # the first column of a table without a header
+SMALLEST_CODE = 1000
 _DATE = re.compile(r"\d{4}([-/.])\d\d?\1\d\d?([ T].*)?|\d\d?([-/.])\d\d?\3\d{2,4}([ T]\d.*)?")
+_SEQUENCE = re.compile(r"[A-Z*-]{5,}|[a-z*-]{5,}")
+_SEQUENCE_NAME = re.compile(r"(^|[^a-z])(seq|dna|rna|protein|peptide|smiles|sequence)s?([^a-z]|$)")
+_SMILES = re.compile(r"[A-Za-z0-9@+\-\[\]()=#$%/\\.:*]+")
+_PLACE = re.compile(
+    r"(centre|center|site|hospital|clinic|institution|institute|lab|laborator(y|ies)|batch|plate|"
+    r"scanner|cohort|country|city|region|ward|school|family|litter|cage|study|run|chip|slide)s?"
+    r"([_ .-]?(id|no|nr|num|number|code|name))?"
+)
 _SUBJECT = re.compile(
     r"(patient|subject|participant|proband|person|individual|donor|animal|mouse|customer|client|"
     r"user|student)([_ .-]?(id|no|nr|num|number|code|name))?"
@@ -37,6 +69,8 @@ class Column:
 
     name: str
     values: tuple[str, ...]
+    numbers: Floats | None = field(default=None, compare=False)
+    """The values (n,) if all of them are finite numbers, where that is known."""
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -46,11 +80,15 @@ class Column:
     @property
     def n_missing(self) -> int:
         """Number of missing values."""
+        if self.numbers is not None:
+            return 0
         return len(self.values) - self.counts.total()
 
     @cached_property
     def no_numbers(self) -> tuple[str, ...]:
         """Values that are neither numbers nor true and false."""
+        if self.numbers is not None:
+            return ()
         return tuple(
             v for v in self.counts if finite_number(v) is None and v.casefold() not in BOOLEANS
         )
@@ -61,9 +99,10 @@ class Column:
 
         Numbers with a decimal comma count as slips, for the plan tells how to write them.
         """
-        slips = [v for v in self.no_numbers if not decimal_comma(v)]
+        if not (slips := [v for v in self.no_numbers if not decimal_comma(v)]):
+            return True
         n_slips = sum(self.counts[v] for v in slips)
-        return not slips or (n_slips <= (1.0 - MOSTLY) * self.counts.total() and self._vary)
+        return n_slips <= (1.0 - MOSTLY) * self.counts.total() and self._vary
 
     @property
     def _vary(self) -> bool:
@@ -74,19 +113,39 @@ class Column:
     @cached_property
     def holds_texts(self) -> bool:
         """True if most values are several words: free text, for kernels of texts."""
-        if self.is_numeric or self.holds_dates or self.is_categorical:
+        if self.is_numeric or self.holds_dates or self.is_categorical or self.holds_sequences:
             return False
         return sum(len(value.split()) > 1 for value in self.counts) > MOSTLY * len(self.counts)
 
     @cached_property
+    def holds_sequences(self) -> bool:
+        """True if all values look like DNA, proteins or molecules as SMILES."""
+        if self.is_numeric or self.n_missing or not self.counts:
+            return False
+        called = _SEQUENCE_NAME.search(self.name.casefold()) is not None
+        shortest, letters = 5 if called else FEWEST_LETTERS, "".join(self.counts)
+        mean = len(letters) / len(self.counts)
+        if mean < shortest or len(self.counts) < MOSTLY * len(self.values):
+            return False
+        if all(map(_SEQUENCE.fullmatch, self.counts)):
+            return called or len(set(letters)) > 2
+        is_smiles = all(map(_SMILES.fullmatch, self.counts)) and set("cCNO") & set(letters)
+        bonds = sum(any(sign in value for sign in "(=#") or "c1" in value for value in self.counts)
+        return bool(is_smiles) and (called or bonds > len(self.counts) / 2)
+
+    @cached_property
     def holds_dates(self) -> bool:
         """True if all values look like dates."""
+        if self.numbers is not None:
+            return False
         return bool(self.counts) and all(_DATE.fullmatch(value) for value in self.counts)
 
     @cached_property
     def is_number_of_row(self) -> bool:
         """True if the values are whole numbers that rise by one from row to row."""
-        if len(self.values) < FEWEST_ROWS or not all(v.isdecimal() for v in self.values):
+        if len(self.values) < FEWEST_ROWS or not all(v.isdecimal() for v in self.values[:2]):
+            return False
+        if not all(v.isdecimal() for v in self.values):
             return False
         numbers = list(map(int, self.values))
         return all(b - a == 1 for a, b in pairwise(numbers))
@@ -96,10 +155,14 @@ class Column:
         """True if the column most likely names the rows."""
         if self.is_number_of_row:
             return True
+        if self.name == NAMELESS and self._are_codes:
+            return True
+        if (self.is_numeric and not self._called_id) or self.holds_sequences:
+            return False
         all_differ = len(self.counts) == len(self.values) > 1
         if not all_differ or self.holds_dates:
             return False
-        return self._called_id or not (self.is_numeric or self.holds_texts)
+        return self._called_id or not self.holds_texts
 
     @cached_property
     def orders_rows(self) -> bool:
@@ -112,11 +175,35 @@ class Column:
         return self.n_missing > 0 and self.counts.total() < FEWEST_VALUES
 
     @property
+    def is_real(self) -> bool:
+        """True if the values are numbers of which some are not whole."""
+        return self.numbers is not None and bool((self.numbers % 1 != 0).any())
+
+    @property
+    def repeats(self) -> bool:
+        """True if some values occur several times."""
+        return len(self.counts) < self.counts.total()
+
+    @property
     def names_subjects(self) -> bool:
         """True if the column most likely says whose the rows are, several of one patient or so."""
         if not (self._called_id or self._called_subject) or self.holds_dates or self.holds_texts:
             return False
         return FEWEST_GROUPS <= len(self.counts) < self.counts.total()
+
+    @property
+    def _are_codes(self) -> bool:
+        """True if the values are large whole numbers, all different."""
+        if self.numbers is None or len(self.values) < FEWEST_ROWS or self.is_real:
+            return False
+        return self.numbers.min() >= SMALLEST_CODE and not self.repeats
+
+    @property
+    def names_places(self) -> bool:
+        """True if the column most likely says where or in what batch the rows were made."""
+        if _PLACE.fullmatch(self.name.casefold()) is None or self.n_missing:
+            return False
+        return 2 < len(self.counts) <= len(self.values) / 2
 
     @property
     def _called_subject(self) -> bool:
@@ -133,9 +220,9 @@ class Column:
     @property
     def repeated(self) -> str | None:
         """The value that occurs most often, in a column that all but names the rows; else None."""
-        if self.holds_dates or self.holds_texts or self.names_rows:
-            return None
         if self.is_numeric and not self._called_id:
+            return None
+        if self.holds_dates or self.holds_texts or self.holds_sequences or self.names_rows:
             return None
         if len(self.counts) < NEARLY * len(self.values) or len(self.values) < FEWEST_ROWS:
             return None
@@ -145,14 +232,15 @@ class Column:
     @property
     def is_categorical(self) -> bool:
         """True if the column holds few different texts."""
+        if self.is_numeric:
+            return False
         few = len(self.counts) <= min(MOST_CATEGORIES, len(self.values) // 2)
-        return not self.is_numeric and few and not self.holds_dates
+        return few and not self.holds_dates
 
     @property
     def is_regression(self) -> bool:
         """True if the column, as a label, most likely holds real values."""
-        numbers = [finite_number(value) for value in self.counts]
-        return None not in numbers and len(numbers) > MOST_CLASSES
+        return are_real([finite_number(value) for value in self.counts])
 
     @property
     def alike(self) -> list[tuple[str, ...]]:
@@ -163,17 +251,27 @@ class Column:
         return [tuple(values) for values in folded.values() if len(values) > 1]
 
 
+def are_real(numbers: Collection[float | None]) -> bool:
+    """Return True if different labels most likely are real values: many, or several not whole."""
+    if None in numbers:
+        return False
+    whole = all(number is not None and float(number).is_integer() for number in numbers)
+    return len(numbers) > (MOST_CLASSES if whole else MOST_FRACTIONS)
+
+
 @dataclass(frozen=True)
 class TableProfile:
     """Columns of a table by name, and their roles."""
 
     columns: Mapping[str, Column]
-    label: str
+    label: str = ""  # empty for the table of a view
+    given_id: str | None = None  # what the user says of the table
+    given_groups: str | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.columns[self.label].values)
+        return len(next(iter(self.columns.values())).values)
 
     @property
     def others(self) -> list[Column]:
@@ -183,11 +281,17 @@ class TableProfile:
     @cached_property
     def row_names(self) -> str | None:
         """The first column that names the rows one by one, None if there is none."""
+        if self.given_id is not None:
+            return self.given_id
         return next((column.name for column in self.others if column.names_rows), None)
 
     @cached_property
     def groups(self) -> Column | None:
         """The column that says whose the rows are, None if there is none."""
+        if self.given_groups is not None:
+            return self.columns[self.given_groups]
+        if self.given_id is not None and self.columns[self.given_id].repeats:
+            return self.columns[self.given_id]
         found = [c for c in self.others if c.names_subjects and c.name != UNNAMED]
         of_subjects = [c for c in found if c._called_subject]
         return max(of_subjects or found, key=lambda c: len(c.counts), default=None)
@@ -202,6 +306,16 @@ class TableProfile:
         """Columns of names of rows and of groups."""
         return {self.id, self.groups.name if self.groups else None}
 
+    @property
+    def places(self) -> list[Column]:
+        """Columns whose rows of equal value may belong together, such as centres."""
+        return [c for c in self.others if c.names_places and c.name not in self._named]
+
+    @property
+    def texts(self) -> list[Column]:
+        """Columns of sequences, for kernels of texts."""
+        return [c for c in self.others if c.name not in self._named and c.holds_sequences]
+
     @cached_property
     def categorical(self) -> list[Column]:
         """Columns of few different texts."""
@@ -212,14 +326,15 @@ class TableProfile:
         """Columns of which no feature can be made: dates, texts, names of rows, hardly a value."""
         return [
             c for c in self.others
-            if c.name not in self._named and not c.is_categorical
+            if c.name not in self._named and not c.is_categorical and not c.holds_sequences
             and (c.names_rows or c.hardly_known or c.name == UNNAMED or not c.is_numeric)
         ]  # fmt: skip
 
     @cached_property
     def features(self) -> list[Column]:
         """Columns of numbers."""
-        left_out = self._named | {c.name for c in (*self.ignored, *self.categorical)}
+        others = (*self.ignored, *self.categorical, *self.texts)
+        left_out = self._named | {c.name for c in others}
         return [c for c in self.others if c.name not in left_out]
 
     @property
@@ -236,22 +351,89 @@ class TableProfile:
         return len(rows), len(columns)
 
 
-def read_columns(path: Path) -> dict[str, Column]:
+def read_columns(path: Path, format: TableFormat = PLAIN) -> dict[str, Column]:
     """Return the columns of a table as texts; none of a file that holds arrays."""
-    where = str(path)
-    with open_source(path, where) as table:
+    where, n_rows = str(path), 0
+    with open_source(path, where, format) as table:
         if not isinstance(table, Table):
             return {}
         check_names(table.names, where)
         values: dict[str, list[str]] = {name: [] for name in table.names}
-        for frame, row_labels in table.read(table.names, rows_at_once(8 * len(values))):
-            for name, found in values.items():
-                found += frame_texts(frame[name], where, row_labels)
-        n_rows = len(values[table.names[0]])
+        numbers: list[list[Floats | None]] = []
+        for frame, row_labels in formatted(table, format).read(
+            table.names, rows_at_once(8 * len(values))
+        ):
+            n_rows += len(frame)
+            cells = frame.to_numpy(dtype=object)
+            try:
+                texts = [[*map(str.strip, column)] for column in cells.T.tolist()]
+            except TypeError:  # values of other types
+                texts = [frame_texts(frame[name], where, row_labels) for name in table.names]
+            for all_rows, column in zip(values.values(), texts, strict=True):
+                all_rows += column
+            numbers.append(list(_numbers(cells)))
         table.problems.check(n_rows)
     if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    return {name: Column(name, tuple(found)) for name, found in values.items()}
+    columns = {}
+    for place, (name, found) in enumerate(values.items()):
+        parts = [own for block in numbers if (own := block[place]) is not None]
+        known = np.concatenate(parts) if len(parts) == len(numbers) else None
+        columns[name] = Column(name, tuple(found), known)
+    return columns
+
+
+def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
+    """Yield each column of cells (n, d) as finite numbers, None where it holds others."""
+    try:
+        found = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        if cells.shape[1] == 1:
+            yield None
+            return
+        half = cells.shape[1] // 2
+        yield from _numbers(cells[:, :half])
+        yield from _numbers(cells[:, half:])
+        return
+    as_texts = "_" in "".join(map(str, cells.ravel()))  # as Python alone writes numbers
+    for column in found.T:
+        yield column if np.isfinite(column).all() and not as_texts else None
+
+
+def inspected(path: Path, header: bool | None = None) -> tuple[dict[str, Column], TableFormat]:
+    """Return the columns of a table as it most likely is written, and how that is.
+
+    Numbers with units, separators of thousands or decimal commas are read, and values that most
+    likely stand for missing ones are missing.
+    """
+    format = PLAIN
+    if extension_of(path.name) in TEXT_TABLES:
+        format = likely_format(path, str(path), header)
+    columns = read_columns(path, format)
+    keys = _keys_of_cells(columns)
+    if not keys:
+        return columns, format
+    format = TableFormat(**format.changes, **keys)
+    return read_columns(path, format), format
+
+
+def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:
+    """Return how the numbers of a table are written, and what stands for missing ones."""
+    found: dict[str, Any] = {"units": {}, "missing_values": []}
+    others = [column for column in columns.values() if column.numbers is None]
+    kept = {value.casefold() for c in others if len(c.counts) <= 2 for value in c.no_numbers}
+    for column in columns.values():
+        keys = likely_keys(column.name, column.counts) if column.no_numbers else {}
+        markers = [word for word in keys.get("missing_values", ()) if word.casefold() not in kept]
+        found["missing_values"] += [one for one in markers if one not in found["missing_values"]]
+        found["units"] |= keys.get("units", {})
+        found |= {key: keys[key] for key in ("decimal", "thousands") if key in keys}
+        for value in apart(column.numbers) if column.numbers is not None else ():
+            if value not in found["missing_values"]:
+                found["missing_values"].append(int(value))
+    if found.get("decimal") == found.get("thousands", ""):
+        del found["thousands"]
+    return {key: value for key, value in found.items() if value}
 
 
 def likely_label(columns: Mapping[str, Column]) -> str | None:
@@ -266,12 +448,28 @@ def possible_labels(columns: Mapping[str, Column]) -> list[str]:
     return [c.name for c in sorted(possible, key=lambda c: len(c.counts)) if not c.holds_dates]
 
 
-def check_label(columns: Mapping[str, Column], label: str, where: str) -> None:
-    """Refuse a label column that the table does not have."""
-    if label not in columns:
-        raise DataError(
-            where,
-            f"no column {label!r}",
-            "the name of the label column",
-            nearest(label, columns) or f"Choose one of {', '.join(possible_labels(columns))}",
-        )
+def check_column(columns: Mapping[str, Column], name: str, where: str) -> None:
+    """Refuse a column that the table does not have."""
+    if name not in columns:
+        listed = truncate(possible_labels(columns), SHOWN)
+        hint = nearest(name, columns) or f"Choose one of {listed}"
+        raise DataError(where, f"no column {name!r}", "the name of a column", hint)
+
+
+def joining(
+    columns: Mapping[str, Column], others: Mapping[str, Column], id: str | None = None
+) -> tuple[str, str] | None:
+    """Return the columns by which two tables are joined; None if they share no names of rows.
+
+    That of the first table is `id` if given.  Of all pairs with different names for the rows of the
+    second table, the one is taken that shares most, of equal ones that of the same name.
+    """
+    firsts = [id] if id is not None else [c.name for c in columns.values() if not c.is_real]
+    pairs = [
+        (len(columns[one].counts.keys() & other.counts.keys()), one == other.name, one, other.name)
+        for other in others.values()
+        if not (other.repeats or other.n_missing or other.is_real)
+        for one in firsts
+    ]
+    shared, _, first, second = max(pairs, key=lambda pair: pair[:2], default=(0, False, "", ""))
+    return (first, second) if shared > 1 else None

@@ -438,7 +438,8 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
     roles = (label, choice.id, choice.weights, *choice.texts, *choice.categorical)
     wanted = {*features, *roles, *choice.of_splits}
     columns = [name for name in table.names if name in wanted]
-    words = [name for name in columns if name not in features and name != label]
+    numbers = {*features}
+    words = [name for name in columns if name not in numbers and name != label]
     texts: dict[str, list[str]] = {name: [] for name in words}
     labels: list[npt.NDArray[Any]] = []
     places: list[RowLabels] = []
@@ -450,8 +451,7 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
         if n_rows > len(x):
             x.resize((max(n_rows, 2 * len(x)), len(features)), refcheck=False)
         if features:
-            numbers = frame_numbers(frame[list(features)], row_labels, table.problems)
-            x[start:n_rows] = numbers
+            x[start:n_rows] = frame_numbers(frame[list(features)], row_labels, table.problems)
         for name, found in texts.items():
             found += frame_texts(frame[name], where, row_labels)
         if label is not None:
@@ -616,26 +616,24 @@ def frame_numbers(frame: pd.DataFrame, row_labels: RowLabels, problems: TablePro
     x = _floats(frame)
     if x is not None:
         return x
+    half = frame.shape[1] // 2
+    if half:
+        parts = (frame.iloc[:, :half], frame.iloc[:, half:])
+        return np.hstack([frame_numbers(part, row_labels, problems) for part in parts])
     x = np.empty(frame.shape)
-    for place in range(frame.shape[1]):
-        column = frame.iloc[:, place]
-        values = _floats(column)
-        if values is not None:
-            x[:, place] = values
-            continue
-        for row, value in enumerate(column.tolist()):
-            number = _number(value)
-            if number is None:
-                problems.no_number(frame.columns[place], row_labels.of(row), value)
-            x[row, place] = np.nan if number is None else number
+    for row, value in enumerate(frame.iloc[:, 0].tolist() if frame.shape[1] else ()):
+        number = _number(value)
+        if number is None:
+            problems.no_number(frame.columns[0], row_labels.of(row), value)
+        x[row, 0] = np.nan if number is None else number
     return x
 
 
-def _floats(values: Any) -> Floats | None:
-    """Return a frame or a column as float64 if it holds but numbers, or texts of numbers."""
+def _floats(values: pd.DataFrame) -> Floats | None:
+    """Return a frame as float64 if it holds but numbers, or texts of numbers."""
     from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-    kinds = {values.dtype} if values.ndim == 1 else set(values.dtypes)
+    kinds = set(values.dtypes)
     if all(is_numeric_dtype(kind) or is_bool_dtype(kind) for kind in kinds):
         return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
     cells = values.to_numpy(dtype=object)

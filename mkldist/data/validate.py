@@ -40,6 +40,7 @@ from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import UNLABELLED, DatasetSpec, PreprocessingSpec, SplitsSpec
 
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
+OF_POSITIVE = "sensitivity, F1 and average precision"
 SHOWN_IN_SUMMARY = 10
 NO_COLUMNS = SplitsSpec()
 GROUPED = ("holdout", "kfold", "leave-one-group-out")  # kinds of splits that keep groups whole
@@ -299,14 +300,14 @@ def identical_lines(
         return ()
     import pandas as pd
 
-    keys = np.empty(len(x), dtype=np.uint64)
+    keys = np.empty(len(x), dtype=np.int64)
     for rows in row_blocks(len(x), 2 * x.itemsize * x.shape[1]):
         block = x[rows] + 0.0  # -0.0 becomes 0.0
         block[np.isnan(block)] = np.nan
-        frame = pd.DataFrame(block)
+        own = block.view(np.dtype((np.void, block.itemsize * block.shape[1]))).ravel().tolist()
         if texts is not None:
-            frame = pd.concat([frame, pd.DataFrame(texts.values[rows])], axis=1, ignore_index=True)
-        keys[rows] = pd.util.hash_pandas_object(frame, index=False)
+            own = [(x, *t) for x, t in zip(own, texts.values[rows].tolist(), strict=True)]
+        keys[rows] = list(map(hash, own))
     table = pd.DataFrame({"key": keys, "group": np.arange(len(x)) if groups is None else groups})
     table = table[table.duplicated("key", keep=False)]
     table = table[table.groupby("key")["group"].transform("nunique") > 1]
@@ -508,7 +509,7 @@ def _details(
     if dataset.classes is None:
         yield "values", f"from {np.nanmin(dataset.y):g} to {np.nanmax(dataset.y):g}"
     else:
-        yield "classes", _classes(dataset)
+        yield from _classes(dataset)
     n_unlabelled = int((~dataset.labelled).sum())
     if n_unlabelled:
         said = f"{pluralize(n_unlabelled, 'row')}, in unlabelled parts alone; no score counts them"
@@ -548,14 +549,15 @@ def _details(
         yield "note", note
 
 
-def _classes(dataset: Dataset) -> str:
-    """Return the classes and their numbers of rows, and which of two is +1."""
+def _classes(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yield the classes and their numbers of rows, and which of two is +1."""
     names = dataset.classes or ()
     counts = dataset.class_counts.tolist()
     said = [
         f"{name} ({pluralize(count, 'row')})" for name, count in zip(names, counts, strict=True)
     ]
     if dataset.multiclass:
-        return truncate(said, SHOWN_IN_SUMMARY)
-    negative, positive = said
-    return f"{negative} is -1, {positive} is +1"
+        yield "classes", truncate(said, SHOWN_IN_SUMMARY)
+        return
+    yield "classes", f"{said[0]} is -1, {said[1]} is +1"
+    yield "positive", f"{names[1]}: {OF_POSITIVE} are of it"

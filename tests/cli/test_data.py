@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from sklearn.datasets import dump_svmlight_file
 
 from mkldist.cli import data as init
 from mkldist.cli.data import init_command, show_command
@@ -78,7 +79,7 @@ def test_without_anybody_to_ask_the_label_is_demanded(here):
     [
         ("../data/my heart.csv", "--label: found no column 'z'; .* Choose one of state, pulse"),
         ("d.npz", "found no array 'z' .* Give --label the name of the array of labels, or write"),
-        ("d.parquet", "found no column 'z'; expected the name of the label column. Choose one of"),
+        ("d.parquet", "found no column 'z'; expected the name of a column. Choose one of"),
     ],
 )
 def test_a_label_that_the_file_lacks_is_told_in_words_of_the_command(file, message):
@@ -158,6 +159,81 @@ def test_existence_goes_before_the_ending_and_the_nearest_name_may_end_otherwise
     Path("notes.csv").write_text("a,b\n1,2\n")
     with pytest.raises(MkldistError, match=r"notes\.q: found no such file.*'notes\.csv'"):
         run_init("notes.q")
+
+
+def cohort(rng: np.random.Generator, n: int = 60) -> None:
+    """Write two tables of the same patients, of which some lack the second."""
+    patients, ill = [f"P{i:03}" for i in range(n)], np.arange(n) % 3 == 0
+    first = {"patient": patients, "centre": [f"c{i % 8}" for i in range(n)]}
+    first |= {"sex": ["m", "f"] * (n // 2), "dose": [f"{d:.1f} mg" for d in rng.normal(8, 1, n)]}
+    first |= {"response": np.where(ill, "yes", "no")}
+    pd.DataFrame(first).to_csv("clinical.csv", index=False)
+    genes = pd.DataFrame(rng.normal(size=(n, 5)) + ill[:, None]).add_prefix("g")
+    genes["dna"] = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(n)]
+    genes.insert(0, "sample", patients)
+    genes.iloc[::-1].iloc[: n - 10].to_csv("genes.csv", index=False, sep=";")
+
+
+def test_several_tables_make_one_sweep_with_kernels_of_each():
+    cohort(np.random.default_rng(0))
+    words = ("clinical.csv", "--view", "expression=genes.csv", "--id", "patient")
+    done = run_init(*words, "--groups", "centre", "--label", "response")
+    assert "no (40 rows) is -1, yes (20 rows) is +1" in done.output
+    assert "10 of 60 points lack it: its kernels are zero there" in done.output
+    spec = load_sweep(Path("clinical.toml"))
+    [dataset], [bank] = spec.datasets, spec.banks
+    own, view = dataset.views
+    assert (dataset.id, dataset.units, dataset.classes) == (
+        "patient",
+        {"dose": "mg"},
+        ("no", "yes"),
+    )
+    assert (own.name, view.name, view.id, view.missing) == (
+        "clinical",
+        "expression",
+        "sample",
+        "zero",
+    )
+    assert view.texts == ("dna",)
+    assert spec.splits.groups == "centre"
+    assert spec.inner_folds is not None
+    assert [one.features for one in bank.kernels] == [
+        ["clinical", "expression"],
+        ["expression.dna"],
+    ]
+    assert "ids" not in run_init("clinical.csv", "--label", "response", "--to", "own.toml").output
+    assert '# groups = "centre" ' in Path("own.toml").read_text()
+    with pytest.raises(MkldistError, match=r"--view expression: found no column of genes\.csv"):
+        run_init(*words[:3], "--id", "centre", "--label", "response", "--overwrite")
+    with pytest.raises(MkldistError, match=r"a file that this command reads"):
+        run_init(*words, "--to", "genes.csv", "--overwrite")
+
+
+def test_a_table_without_a_header_is_said_and_read():
+    rows = "\n".join(f"{1000 + i * 37},{'MB'[i % 2]},{i * 7 % 11},{i / 7:.2f}" for i in range(40))
+    Path("wdbc.data").write_text(rows + "\n")
+    with pytest.raises(MkldistError, match="found no header, so that columns are called f0"):
+        run_init("wdbc.data")
+    done = run_init("wdbc.data", "--label", "f1")
+    assert "header = false" in done.output
+    assert "wdbc: 40 rows, 2 features" in done.output
+    assert "B (20 rows) is -1, M (20 rows) is +1" in done.output
+    assert "left out:  'f0' (names the rows)" in done.output
+    with pytest.raises(MkldistError, match="no column 'f1'"):
+        run_init("wdbc.data", "--label", "f1", "--header", "--overwrite")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "svm"])
+def test_real_valued_labels_are_regression_in_every_format(ending):
+    x, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) / 3
+    frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=y)
+    if ending == "npz":
+        np.savez("t.npz", x=x, y=y)
+    elif ending == "svm":
+        dump_svmlight_file(x, y, "t.svm")
+    else:
+        frame.to_csv("t.csv") if ending == "csv" else frame.to_parquet("t.parquet")
+    assert "t: 40 rows, 3 features, regression" in run_init(f"t.{ending}").output
 
 
 def shown(*words: str) -> str:

@@ -118,7 +118,8 @@ def test_groups_that_a_sweep_would_refuse_are_a_comment(tmp_path):
     assert '\n# groups = "Patient ID"' in text
     assert "once each row has one (3 have none)" in text
     text, _ = plan_of(samples(tmp_path / "t.csv", "bbb" + "a" * 57))
-    assert "once each class is in more of them" in text
+    assert '\ngroups = "Patient ID"' in text
+    assert "\nfolds = 0 " in text
 
 
 def test_what_cannot_be_learnt_is_ignored_with_the_reason(tmp_path):

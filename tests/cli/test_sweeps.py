@@ -36,10 +36,11 @@ def test_a_plan_begins_with_an_account_of_the_data(tmp_path: Path):
     (tmp_path / "patients.csv").write_text("\n".join(["age,dose,diagnosis", *rows]) + "\n")
     (tmp_path / "s.toml").write_text(SWEEP)
     done = CliRunner().invoke(command, ["plan", str(tmp_path / "s.toml")])
-    assert done.output.splitlines()[:5] == [
+    assert done.output.splitlines()[:6] == [
         "patients: 30 rows, 2 features, classification",
         "  label:     column 'diagnosis', chosen by its name",
         "  classes:   ill (15 rows) is -1, well (15 rows) is +1",
+        "  positive:  well: sensitivity, F1 and average precision are of it",
         "  missing:   1 of 30 rows miss values in 1 column: filled with the mean of each training "
         "part",
         "",

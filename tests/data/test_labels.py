@@ -23,6 +23,7 @@ from mkldist.data.labels import (
     finite_number,
     is_date,
     name_of_number,
+    negative_first,
     real_values,
     rows_in_order,
 )
@@ -86,6 +87,28 @@ def test_codes_keep_their_zeros(labels: list[str], classes: tuple[str, str]) -> 
     assert found.classes == classes
     named = class_labels(np.array(labels), "t", positive=str(float(classes[0])))
     assert named.classes == classes[::-1]
+
+
+@pytest.mark.parametrize(
+    ("counts", "classes"),
+    [
+        ({"case": 5, "ctl": 5}, ("ctl", "case")),
+        ({"No": 3, "Yes": 90}, ("No", "Yes")),
+        ({"+": 9, "-": 9}, ("-", "+")),
+        ({"M": 9, "B": 4}, ("B", "M")),
+        ({"M": 4, "F": 9}, ("F", "M")),  # no words: the rarer one last
+        ({"1": 4, "0": 1}, ("0", "1")),
+        ({"2": 40, "1": 4}, ("2", "1")),
+        ({"2": 4, "10": 4}, ("2", "10")),
+        ({"True": 9, "False": 1}, ("False", "True")),
+        ({"relapse": 9, "no relapse": 2}, ("no relapse", "relapse")),
+        ({"non-responder": 2, "responder": 9}, ("non-responder", "responder")),
+        ({"healthy": 1, "AML": 9}, ("healthy", "AML")),
+        ({"ridge": 5, "alpine": 5}, ("alpine", "ridge")),
+    ],
+)
+def test_the_class_that_is_sought_is_last(counts: dict[str, int], classes: tuple[str, str]) -> None:
+    assert negative_first(counts) == classes
 
 
 def test_two_of_three_classes() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from mkldist.data.catalogue import load_dataset
+from mkldist.data.cells import likely_keys
 from mkldist.data.table_profile import (
     Column,
     TableProfile,
-    check_label,
+    check_column,
     likely_label,
     possible_labels,
     read_columns,
@@ -131,7 +132,7 @@ def test_the_label_is_the_one_column_that_is_called_so(patients):
     assert likely_label({"x": column("1"), "Diagnosis": column("a")}) == "Diagnosis"
     assert likely_label({"y": column("1"), "label": column("a")}) is None
     with pytest.raises(DataError, match="Did you mean 'disease'"):
-        check_label(columns, "desease", "--label")
+        check_column(columns, "desease", "--label")
 
 
 @pytest.mark.parametrize(
@@ -163,6 +164,50 @@ def test_separators_and_blanks_are_those_of_the_reader(tmp_path):
     columns = read_columns(path)
     assert columns["a"].values == ("1", "2")
     assert columns["class"].values == ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        (["1.5 mg", "2 mg", "0.7 mg"], {"units": {"c": "mg"}}),
+        (["12.5%", "-3%", "0 %"], {"units": {"c": "%"}}),
+        (["$10.49", "$1,094", "$3.2"], {"units": {"c": "$"}, "thousands": ","}),
+        (["202,458", "1,177,859", "12,000"], {"thousands": ","}),
+        (["1.250,5", "12.250,75"], {"thousands": ".", "decimal": ","}),
+        (["1,5", "0,25", "-3,0"], {"decimal": ","}),
+        (["1", "2.5", "3", "-"], {"missing_values": ["-"]}),
+        (["5.1 mmol/l", ".", "4 mmol/l"], {"units": {"c": "mmol/l"}, "missing_values": ["."]}),
+        (["1 mg", "2 g", "3 mg"], {}),
+        (["A12", "A11", "A34"], {}),  # codes
+        (["P001", "P002"], {}),
+        (["001 a", "002 a"], {}),
+        (["+", "-"], {}),
+        (["<0.5", "1.2", "3.4"], {}),
+        (["2020-01-01", "2021-05-06"], {}),
+    ],
+)
+def test_how_numbers_are_written_is_recognised(values, keys):
+    assert likely_keys("c", values) == keys
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sequences"),
+    [
+        ("x", ["ACGTTGCA" * 3, "TTGACCGA" * 3, "GGATTACA" * 2], True),
+        ("x", ["MKTAYIAKQRQISFVK", "GSHMLEDPVAANDERF"], True),
+        ("x", ["CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C)C", "C1CCCCC1O"], True),
+        ("smiles", ["CCCCO", "CCCCN", "CCCCCC"], True),
+        ("peptide", ["SIINFEKL", "GILGFVFTL"], True),
+        ("x", ["Bern", "Genf", "Basel"], False),
+        ("x", ["P0001", "P0002", "P0003"], False),
+        ("x", ["seen at noon and well", "was very ill today"], False),
+        ("seq", ["1.25", "3.5", "8.25"], False),
+    ],
+)
+def test_sequences_are_told_from_names(name, values, sequences):
+    one = column(*values, name=name)
+    assert one.holds_sequences is sequences
+    assert not (sequences and one.names_rows)
 
 
 @pytest.mark.parametrize(

@@ -233,7 +233,8 @@ def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder: Pa
     lines = said(folder, "all", classes=("no", "yes"), id="number", impute="most_frequent")
     assert lines[0] == "t: 14 of 21 rows, 3 features, classification"
     assert lines[2] == "  classes:   no (7 rows) is -1, yes (7 rows) is +1"
-    assert lines[3] == "  left out:  'number' (names the rows), 'note' (ignored)"
+    assert lines[3] == "  positive:  yes: sensitivity, F1 and average precision are of it"
+    assert lines[4] == "  left out:  'number' (names the rows), 'note' (ignored)"
     assert lines[-2].endswith("filled with the most frequent value of all rows")
     assert "6 rows are equal to others in all features, such as line 5 and line 15" in lines[-1]
 

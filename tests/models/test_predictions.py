@@ -80,6 +80,25 @@ def test_a_file_has_the_predictions_of_its_rows(ending, rows_at_once, n_threads,
     assert done.counts == found["prediction"].value_counts().to_dict()
 
 
+def test_new_rows_are_written_as_those_of_the_fit(tmp_path):
+    names = ["row", "a", "constant", "b", "size", "answer"]
+    plain = TABLE.assign(constant=1.0, answer="ill")[names].fillna({"a": 0.5})
+    written = plain.assign(a=plain["a"].map(lambda v: f"{v} mg".replace(".", ",")))
+    written.loc[2, "a"] = "none given"
+    plain.loc[2, "a"] = np.nan
+    format = {"header": False, "names": names, "decimal": ",", "separator": "|"}
+    format |= {"missing_values": ["none given"], "units": {"a": "mg"}}
+    model = made_up_model()
+    model = replace(model, columns=replace(model.columns, format=format))
+    written["b"] = written["b"].map(lambda v: "" if pd.isna(v) else str(v).replace(".", ","))
+    write_predictions(made_up_model(), write(plain, tmp_path / "p.csv"), tmp_path / "plain.csv")
+    for left_out in ([], ["answer"]):  # new rows may have no label
+        own = written.drop(columns=left_out)
+        own.to_csv(tmp_path / "new.txt", index=False, header=False, sep="|")
+        write_predictions(model, tmp_path / "new.txt", tmp_path / "new.csv", overwrite=True)
+        assert (tmp_path / "new.csv").read_text() == (tmp_path / "plain.csv").read_text()
+
+
 def test_several_classes_have_decisions_by_name_and_real_values_none(tmp_path):
     data = write(TABLE, tmp_path / "new.csv")
     model = made_up_model(("p", "q", "r"))
