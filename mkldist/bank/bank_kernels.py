@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from mkldist.core.checksums import content_id
 from mkldist.core.memory import readable_bytes
 from mkldist.core.wording import truncate
 from mkldist.data.dataset import Dataset
-from mkldist.data.preprocessing import feature_deviations
+from mkldist.data.preprocessing import feature_deviations, preprocessed
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.bases import (
     INNER_PRODUCT,
@@ -257,6 +258,113 @@ class BankKernels:
             elif functions is not None and left is not None and right is not None:
                 chosen = functions.select(some - n_own * kind)
                 yield from evaluate(chosen, left, right, cosine=cosine)
+
+
+SAMPLED_ROWS, SAMPLED_KERNELS, SAMPLED_PRODUCTS = 100, 1000, 2e9
+NEARLY_IDENTITY = 0.001  # mean absolute value of a pair of rows, in units of the mean diagonal
+NEARLY_CONSTANT = 0.01  # range of all values, in units of their mean absolute value
+DIGITS = 6  # to which equal kernels agree, in units of the mean diagonal
+
+
+@dataclass(frozen=True)
+class SayNothing:
+    """Numbers of kernels that say nothing of the rows, or nothing that another does not."""
+
+    of: int  # kernels of the bank
+    seen: int  # kernels that were looked at
+    identity: int
+    constant: int
+    equal: int  # as another on all pairs of rows, but for a factor
+    rows: int  # sampled of a training part
+
+    @classmethod
+    def in_bank(
+        cls,
+        kernels: BankKernels | None,
+        dataset: Dataset,
+        train: Ints,
+        preprocessing: PreprocessingSpec,
+        *,
+        cosine: bool,
+        seed: int,
+    ) -> SayNothing:
+        """Look at up to 1000 kernels on up to 100 rows of a training part, drawn with the seed.
+
+        Kernels are None for the Gram matrices of the data set itself.  A kernel is nearly the
+        identity if pairs of rows have a mean absolute value below ``NEARLY_IDENTITY``, in units of
+        its mean diagonal; constant if its values differ by less than ``NEARLY_CONSTANT`` of their
+        mean size.
+        """
+        random = np.random.default_rng(seed)
+        given = dataset.grams
+        n_kernels = len(kernels) if kernels is not None else 0 if given is None else len(given)
+        rows = np.sort(random.permutation(train)[:SAMPLED_ROWS])
+        own = None if kernels is None else kernels.of_features
+        size = 1.0 if own is None else len(own.subset_indices) / (len(own.subset_indptr) - 1)
+        most = max(1, min(SAMPLED_KERNELS, int(SAMPLED_PRODUCTS / (size * len(rows) ** 2))))
+        some = np.sort(random.permutation(n_kernels)[:most])
+        known: set[bytes] = set()
+        grams = _sampled_grams(kernels, dataset, rows, some, preprocessing, cosine=cosine)
+        counts = Counter(_kind(gram, known) for gram in grams)
+        identity, constant, equal = (counts[kind] for kind in ("identity", "constant", "equal"))
+        return cls(n_kernels, len(some), identity, constant, equal, len(rows))
+
+    @property
+    def words(self) -> str:
+        """The numbers in words; empty if every kernel says something of its own."""
+        parts = ((self.identity, "nearly the identity"), (self.constant, "constant"),
+                 (self.equal, "equal to others"))  # fmt: skip
+        found = [f"{count} {'are' if count > 1 else 'is'} {what}" for count, what in parts if count]
+        seen = f"{self.seen} drawn of {self.of}" if self.seen < self.of else f"{self.of}"
+        hint = "; relative_widths follow the spread of features" if self.identity else ""
+        return f"of {seen}, {', '.join(found)} on {self.rows} training rows{hint}" if found else ""
+
+
+def _sampled_grams(
+    kernels: BankKernels | None,
+    dataset: Dataset,
+    rows: Ints,
+    some: Ints,
+    preprocessing: PreprocessingSpec,
+    *,
+    cosine: bool,
+) -> Iterator[Floats]:
+    """Yield the values of some kernels between some rows; scaling is fitted on these."""
+    if kernels is None:
+        if dataset.grams is not None:
+            for number in some.tolist():
+                yield part_of_gram(dataset.grams[number], rows, rows, cosine=cosine)
+        return
+    sample = replace(
+        dataset,
+        x=None if dataset.x is None else dataset.x[rows],
+        sparse=None if dataset.sparse is None else dataset.sparse[rows],
+        y=dataset.y[rows],
+        texts=None if dataset.texts is None else dataset.texts.of_rows(rows),
+        given={name: one.of(rows) for name, one in dataset.given.items()},
+    )
+    points, every = None, np.arange(len(rows))
+    if kernels.of_features is not None:
+        points = preprocessed(preprocessing.model_copy(update={"fit": "all"}), sample)
+    yield from kernels.cross_values(sample, points, some, every, every, cosine=cosine)
+
+
+def _kind(gram: Floats, known: set[bytes]) -> str:
+    """Return how a Gram matrix says nothing, and add its digits to those that are known."""
+    present = np.diagonal(gram) > 0.0
+    values = gram[present][:, present]
+    size = float(np.abs(values).mean()) if values.size else 0.0
+    if size == 0.0 or float(np.ptp(values)) <= NEARLY_CONSTANT * size:
+        return "constant"
+    values = values / np.diagonal(values).mean()
+    apart = np.abs(values).sum() - np.trace(values)
+    if apart <= NEARLY_IDENTITY * (values.size - len(values)):
+        return "identity"
+    digits = present.tobytes() + (np.round(values, DIGITS) + 0.0).tobytes()
+    if digits in known:
+        return "equal"
+    known.add(digits)
+    return ""
 
 
 def part_of_gram(gram: Floating, rows: Ints, columns: Ints, *, cosine: bool) -> Floats:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.bank_kernels import BankKernels
+from mkldist.bank.bank_kernels import BankKernels, SayNothing
 from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
 from mkldist.core.arrays import Target
@@ -73,6 +73,20 @@ class Resolved:
     grids: dict[str, dict[str, MethodGrid]]
     kernels: dict[tuple[str, str], BankKernels] = field(default_factory=dict)  # but given matrices
     code: str = ""  # folder in which workers find the user's functions; empty without any
+    _silent: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def silent_kernels(self, spec: SweepSpec) -> Mapping[str, Mapping[str, str]]:
+        """Return, by data set and bank, how many kernels say nothing on a training part."""
+        for entry in () if self._silent else spec.sized_datasets:
+            (dataset, splits), scaling = self.datasets[entry.name], spec.preprocessing_of(entry)
+            self._silent[entry.name] = {
+                bank.label: SayNothing.in_bank(
+                    self.kernels.get((entry.name, bank.label)), dataset, splits[0].train, scaling,
+                    cosine="cosine" in bank.normalisations, seed=spec.seed,
+                ).words
+                for bank in spec.sized_banks
+            }  # fmt: skip
+        return self._silent
 
     def summary_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
@@ -86,6 +100,13 @@ class Resolved:
                     entry.class_weight,
                 ),
                 *self._pooled(spec.sizes_of(entry)[0].name),
+                *(
+                    f"  kernels:   {f'bank {name!r}: ' if len(spec.banks) > 1 else ''}{words}"
+                    for name, words in self.silent_kernels(spec)[
+                        spec.sizes_of(entry)[0].name
+                    ].items()
+                    if words
+                ),
             )
         ]
 

@@ -276,6 +276,8 @@ def cautions(facts: Facts) -> list[Caution]:
     found = [
         ("Scores of folds together", _pooled(facts),
          "Their spread and intervals are those of the jackknife, which leaves out one fold."),
+        ("Kernels that say nothing", _silent(facts),
+         "Other widths may say more. The documentation of kernels has the rule."),
         ("Splits missing", _missing_splits(facts),
          "Means of fewer splits are not compared with others."),
         ("Best value at the edge of its grid", _edges(facts), "Extend the grid beyond it."),
@@ -300,6 +302,14 @@ def _pooled(facts: Facts) -> Iterator[str]:
     for dataset, (count, task) in counts.items():
         if count:
             yield f"{dataset}: {pooled_words(count, task)}"
+
+
+def _silent(facts: Facts) -> Iterator[str]:
+    """Yield the banks of which kernels are nearly the identity, constant or equal to others."""
+    for dataset, found in facts.data.items():
+        for bank, words in found.get("kernels", {}).items():
+            if words:
+                yield f"{dataset}, bank {bank}: {words}"
 
 
 def _missing_splits(facts: Facts) -> Iterator[str]:

@@ -222,7 +222,9 @@ def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
     left = len(classes) - MOST_COUNTS
     classes = classes[:MOST_COUNTS] + [f"{left} more"] * (left > 0)
     texts = {"classes": ", ".join(classes), "views": ", ".join(views)}
-    others = {key: value for key, value in found.items() if key not in (*texts, "matrices")}
+    others = {
+        key: value for key, value in found.items() if key not in (*texts, "matrices", "kernels")
+    }
     return others | {key: words for key, words in texts.items() if words}
 
 

@@ -266,7 +266,11 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
         },
         labels={name: dataset.y for name, dataset in data.items()} if rows_kept else {},
         predictions=rounds.keeps_predictions,
-        data={name: described(one, entries[name].class_weight) for name, one in data.items()},
+        data={
+            name: described(one, entries[name].class_weight)
+            | {"kernels": resolved.silent_kernels(spec)[name]}
+            for name, one in data.items()
+        },
         tasks={name: dataset.task for name, dataset in data.items()},
         unlabelled={name for name, own in splits.items() if any(len(s.unlabelled) for s in own)},
         classes={name: dataset.classes for name, dataset in data.items() if dataset.classes},
