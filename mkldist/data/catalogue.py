@@ -229,7 +229,7 @@ def _of_source(
             place, f"label = {spec.label}", "the name of the array of labels", 'Set label = "y"'
         )
     labels = None if spec.labels is None else located(spec.labels, data_dirs, base)
-    return read_grams(path, labels, spec.label, place, spec.weights), place
+    return read_grams(path, labels, spec.label, place, spec.weights, spec.indefinite), place
 
 
 def located(file: str, data_dirs: Sequence[Path], base: Path) -> Path:

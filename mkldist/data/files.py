@@ -124,11 +124,13 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
                 raise DataError(where, f"label = {choice.label!r}", expected, "Remove label")
             raw = source.data(sparse=choice.sparse)
             if source.gram is not None:
-                from mkldist.data.grams import usable_grams  # with scipy.linalg
+                from mkldist.data.grams import Repairs, usable_grams  # with scipy.linalg
 
                 note = "its lines (label 0:1 1:k(x, x) …) are taken as a Gram matrix, as by LIBSVM"
-                grams = usable_grams(source.gram[None], source.labels, where)
-                summary = ImportSummary(notes=(note,))
+                repairs = Repairs.of(choice.indefinite)
+                grams = usable_grams(source.gram[None], source.labels, where, repairs)
+                changed = () if repairs is None else repairs.notes(1)
+                summary = ImportSummary(notes=(note, *changed))
                 raw = replace(raw, x=None, sparse=None, grams=grams, summary=summary)
         if isinstance(source, NamedArrays) and source.notes:
             raw = replace(raw, summary=replace(raw.summary, notes=source.notes))

@@ -13,7 +13,7 @@ from mkldist.core.wording import FROM_ONE, RowLabels, in_lines
 from mkldist.data.checks import check_fits, positions_of_ids
 from mkldist.data.dataset import ImportSummary, RawData, Split
 from mkldist.data.files import open_source
-from mkldist.data.grams import check_stack, usable_grams
+from mkldist.data.grams import Repairs, check_stack, usable_grams
 from mkldist.data.labels import finite_number
 from mkldist.data.npz_files import (
     Archive,
@@ -31,12 +31,18 @@ from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import LABEL_NAMES
 from mkldist.data.zarr_files import ZarrArrays, is_zarr, opened_zarr
 from mkldist.errors import DataError, GramError, ending_words
+from mkldist.spec.kinds import Indefinite
 
 ON_DISK = "Save the matrices as a .npy file, which stays on disk"
 
 
 def read_grams(
-    path: Path, labels_path: Path | None, label: str | None, where: str, weights: str | None = None
+    path: Path,
+    labels_path: Path | None,
+    label: str | None,
+    where: str,
+    weights: str | None = None,
+    indefinite: Indefinite | None = None,
 ) -> RawData:
     """Read M Gram matrices over n points with their labels, and check them.
 
@@ -47,13 +53,13 @@ def read_grams(
     former stays on disk as a memory map; or a LIBSVM file of precomputed kernels.  `labels_path` is
     a file of labels if `path` has none: ``.npy``, ``.npz``, or text with one label per line,
     perhaps after a header.  Labels with names join those of the points.  In matrices of double
-    precision, negative eigenvalues within the tolerance of the check are set to zero; only then is
-    a memory-mapped array copied.
+    precision, negative eigenvalues within the tolerance of the check are set to zero, others are
+    changed as `indefinite` says; only then is a memory-mapped array copied.
     """
-    label = label or "y"
+    label, repairs = label or "y", Repairs.of(indefinite)
     with opened_matrices(path, where) as arrays:
         if "K_train" in arrays:
-            return _apart(arrays, f"grams {path.name}", where)
+            return _apart(arrays, f"grams {path.name}", where, repairs)
         grams, y = arrays.required("grams", "Gram matrices (M, n, n)"), arrays.get(label)
         n_points = grams.shape[-1] if grams.ndim else 0
         indices = {name: arrays[name] for name in INDEX_ARRAYS if name in arrays}
@@ -76,11 +82,13 @@ def read_grams(
             "Set labels = a file with one label per point",
         )
     y = column(y)
+    grams = usable_grams(grams, y, where, repairs)
+    notes += () if repairs is None else repairs.notes(len(grams))
     return RawData(
         y,
         None,
         partitions=partitions,
-        grams=usable_grams(grams, y, where),
+        grams=grams,
         gram_names=names,
         weights=row_weights,
         origin=f"grams {path.name}",
@@ -89,7 +97,7 @@ def read_grams(
     )
 
 
-def _apart(arrays: NamedArrays, origin: str, where: str) -> RawData:
+def _apart(arrays: NamedArrays, origin: str, where: str, repairs: Repairs | None) -> RawData:
     """Return Gram matrices of training points, and their kernel values with test points.
 
     They are ``K_train`` (n, n) or (M, n, n), ``K_test`` (m, n) or (M, m, n), ``y_train`` and
@@ -106,7 +114,7 @@ def _apart(arrays: NamedArrays, origin: str, where: str) -> RawData:
     }
     train, test = (one[None] if one.ndim == 2 else one for one in list(parts.values())[:2])
     y = [column(parts[name]) for name in ("y_train", "y_test")]
-    train = usable_grams(train, y[0], f"{where}, array 'K_train'")
+    train = usable_grams(train, y[0], f"{where}, array 'K_train'", repairs)
     (n_kernels, n), m = train.shape[:2], len(y[1])
     if test.shape != (n_kernels, m, n) or test.dtype.kind not in "fiub":
         found = f"{test.dtype} of shape {test.shape}"
@@ -115,6 +123,10 @@ def _apart(arrays: NamedArrays, origin: str, where: str) -> RawData:
     if not np.isfinite(test).all():
         raise GramError(f"{where}, array 'K_test'", "values that are not finite", "finite numbers")
     check_fits(8 * n_kernels * (n + m) ** 2, where, "Give fewer matrices or points")
+    notes = arrays.notes
+    if repairs is not None:
+        test = np.array([repairs.between(one, number) for number, one in enumerate(test)])
+        notes += repairs.notes(n_kernels)
     grams = np.zeros((n_kernels, n + m, n + m))
     grams[:, :n, :n], grams[:, n:, :n], grams[:, :n, n:] = train, test, test.swapaxes(1, 2)
     return RawData(
@@ -125,13 +137,13 @@ def _apart(arrays: NamedArrays, origin: str, where: str) -> RawData:
         gram_names=kernel_names(arrays, n_kernels, n),
         apart=True,
         origin=origin,
-        summary=ImportSummary(notes=(*arrays.notes, f"{n} training and {m} test points, apart")),
+        summary=ImportSummary(notes=(*notes, f"{n} training and {m} test points, apart")),
         row_labels=FROM_ONE,
     )
 
 
 def read_view(
-    path: Path, id: str | None, where: str
+    path: Path, id: str | None, where: str, repairs: Repairs | None = None
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
     """Return the Gram matrices of a view, (M, n, n), checked, and names of points and matrices.
 
@@ -148,7 +160,7 @@ def read_view(
             raise DataError(where, f"no array {id!r}", expected, hint)
         n_points = grams.shape[1]
         ids, names = row_names(arrays, id, n_points), kernel_names(arrays, len(grams), n_points)
-    return usable_grams(grams, ids, where), ids, names
+    return usable_grams(grams, ids, where, repairs), ids, names
 
 
 @contextmanager

@@ -11,6 +11,7 @@ eigenvalues computed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,75 @@ from mkldist.core.arrays import LARGEST, Floats
 from mkldist.core.threads import has_cholesky_factor
 from mkldist.core.wording import pluralize
 from mkldist.errors import GramError
+from mkldist.spec.kinds import Indefinite
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6
 LARGEST_SINGLE = 1e37  # as float32
 
 
+@dataclass(frozen=True, eq=False)
+class Repairs:
+    """What becomes of Gram matrices with negative eigenvalues, and which have become it.
+
+    With the eigenvectors V of negative eigenvalues Λ, ``clip`` makes ``K - V Λ V'`` of K, ``flip``
+    ``K - 2 V Λ V'`` and ``shift`` ``K - min(Λ) I``.
+    """
+
+    kind: Indefinite
+    lowest: dict[int, float] = field(default_factory=dict)
+    """The smallest eigenvalue of each matrix that was changed, relative to the largest."""
+    negative: dict[int, Floats] = field(default_factory=dict)  # V (n, k) of each
+
+    @classmethod
+    def of(cls, kind: Indefinite | None) -> Repairs | None:
+        """Return the repairs of a kind; None for none, with which such matrices are refused."""
+        return None if kind is None else cls(kind)
+
+    def repaired(self, matrix: Floats, m: int, values: Floats, vectors: Floats) -> Floats:
+        """Return the matrix of number m, of these eigenvalues, ascending, and eigenvectors."""
+        self.lowest[m] = float(values[0] / max(values[-1], np.finfo(np.float64).tiny))
+        if self.kind == "shift":
+            shifted: Floats = matrix - values[0] * np.eye(len(matrix))
+            return shifted
+        own, below = vectors[:, values < 0.0], values[values < 0.0]
+        self.negative[m] = own
+        changed: Floats = matrix - self._times * (own * below) @ own.T
+        return 0.5 * (changed + changed.T)
+
+    @property
+    def _times(self) -> float:
+        return 2.0 if self.kind == "flip" else 1.0
+
+    def between(self, rows: Floats, m: int) -> Floats:
+        """Return kernel values (r, n) of other points with those of matrix m, changed like it."""
+        own = self.negative.get(m)
+        return rows if own is None else rows - self._times * (rows @ own) @ own.T
+
+    def notes(self, n_kernels: int) -> tuple[str, ...]:
+        """Return the number of changed matrices and their most negative eigenvalue in words."""
+        if not self.lowest:
+            return ()
+        done = {"clip": "set to zero", "flip": "made positive", "shift": "shifted to zero"}
+        return (
+            f"{len(self.lowest)} of {pluralize(n_kernels, 'Gram matrix', 'Gram matrices')} had "
+            f"negative eigenvalues, down to {min(self.lowest.values()):.2g} of the largest, which "
+            f"are {done[self.kind]}",
+        )
+
+
 def usable_grams(
-    grams: npt.NDArray[Any], y: npt.NDArray[Any] | None = None, where: str = "grams"
+    grams: npt.NDArray[Any],
+    y: npt.NDArray[Any] | None = None,
+    where: str = "grams",
+    repairs: Repairs | None = None,
 ) -> npt.NDArray[np.floating]:
     """Return M Gram matrices, checked one by one.
 
     With a tolerance ε of 1e-8 (1e-6 for single precision) a matrix must be finite, symmetric to
     ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In double
     precision, eigenvalues between that and zero are set to zero; in single precision rounding
-    would undo the change.
+    would undo the change.  With `repairs`, matrices with smaller ones are changed.
     """
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
@@ -49,9 +104,9 @@ def usable_grams(
         matrix = np.asarray(grams[m], dtype=np.float64)
         place = f"{where}: kernel {m}"
         check_symmetric(matrix, tolerance, place)
-        if result.dtype != np.float64:
+        if result.dtype != np.float64 and repairs is None:
             check_semidefinite(matrix, tolerance, place)
-        elif (changed := semidefinite(matrix, tolerance, place)) is not matrix:
+        elif (changed := semidefinite(matrix, tolerance, place, repairs, m)) is not matrix:
             result = np.array(grams, dtype=np.float64) if result is grams else result
             result[m] = changed
     return result
@@ -138,13 +193,20 @@ def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:
         _refuse_below(float(np.linalg.eigvalsh(matrix)[0]), trace, tolerance, where)
 
 
-def semidefinite(matrix: Floats, tolerance: float, where: str) -> Floats:
-    """Return a symmetric matrix with its negative eigenvalues set to zero."""
+def semidefinite(
+    matrix: Floats, tolerance: float, where: str, repairs: Repairs | None = None, m: int = 0
+) -> Floats:
+    """Return a symmetric matrix, of number m, with its negative eigenvalues set to zero.
+
+    One with eigenvalues below ``-tolerance trace(K)`` is changed by `repairs`, else refused.
+    """
     trace = float(np.trace(matrix))
     rounding = len(matrix) * np.finfo(np.float64).eps * trace
     if has_cholesky_factor(matrix, rounding) or not matrix.any():
         return matrix
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    if repairs is not None and values[0] < -tolerance * trace <= 0.0:
+        return repairs.repaired(matrix, m, values, vectors)
     _refuse_below(float(values[0]), trace, tolerance, where)
     if values[0] >= -rounding:
         return matrix
@@ -168,5 +230,5 @@ def _refuse_below(smallest: float, trace: float, tolerance: float, where: str) -
             where,
             f"a smallest eigenvalue of {smallest:.3g}",
             f"a positive semi-definite matrix: at least {lowest:.3g}, -{tolerance:g} of the trace",
-            "Add a ridge to the diagonal or clip the negative eigenvalues",
+            'Set indefinite = "clip", "flip" or "shift" where the matrices are given',
         )

@@ -21,7 +21,7 @@ from mkldist.data.checks import (
     dense_features,
     gram_indexes,
 )
-from mkldist.data.dataset import RawData, sparse_parts
+from mkldist.data.dataset import ImportSummary, RawData, sparse_parts
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
     SPARSE_PARTS,
@@ -124,10 +124,13 @@ class InputData:
         y, indices = arrays[Y], {name: arrays[name] for name in INDEX_ARRAYS if name in arrays}
         partitions = partitions_of(indices, len(y), where)
         if GRAMS in arrays:
-            from mkldist.data.grams import usable_grams  # with scipy.linalg
+            from mkldist.data.grams import Repairs, usable_grams  # with scipy.linalg
 
-            grams = usable_grams(arrays[GRAMS], y, where)
-            return RawData(y, None, (), partitions, grams=grams, **others)
+            repairs = Repairs.of(choice.indefinite)
+            grams = usable_grams(arrays[GRAMS], y, where, repairs)
+            notes = () if repairs is None else repairs.notes(len(grams))
+            summary = ImportSummary(notes=notes)
+            return RawData(y, None, (), partitions, grams=grams, summary=summary, **others)
         place = f"{where}: X"
         if X in arrays:
             x: Any = as_features(arrays[X], place)

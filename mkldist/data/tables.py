@@ -26,6 +26,7 @@ from mkldist.data.dataset import ImportSummary, RawData, SourceColumns, TextColu
 from mkldist.data.opening import REWRITE
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec, TableFormat, ViewSpec
+from mkldist.spec.kinds import Indefinite
 from mkldist.spec.toml_texts import spelled
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class ColumnChoice:
     bare: bool = False  # True if the table may hold no features, since views hold them
     sparse: bool = False  # True to keep the features of a sparse file sparse
     format: TableFormat = PLAIN  # how the table is written
+    indefinite: Indefinite | None = None  # what becomes of negative eigenvalues of Gram matrices
 
     @classmethod
     def of(cls, spec: DatasetSpec, splits: SplitsSpec) -> ColumnChoice:
@@ -86,6 +88,7 @@ class ColumnChoice:
             bare=bare,
             sparse=spec.sparse,
             format=spec.format,
+            indefinite=spec.indefinite,
         )
 
     @classmethod

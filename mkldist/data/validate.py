@@ -74,6 +74,7 @@ def validate(
     groups = splits.groups
     if groups is None and QUERIES in raw.of_splits and splits.kind in GROUPED:
         groups = QUERIES
+    _check_indefinite(spec, raw, where)
     partitions = raw.partitions
     if splits.column is not None:
         place = f"{where}: {splits.column}"
@@ -110,6 +111,14 @@ def validate(
         return _with_grams(dataset, spec, raw, rows, where)
     x = raw.x if whole else _taken(raw, raw.x, rows, None)
     return _with_features(dataset, spec, raw, x, rows, where)
+
+
+def _check_indefinite(spec: DatasetSpec, raw: RawData, where: str) -> None:
+    """Refuse to change eigenvalues of a data set that is no Gram matrices."""
+    if spec.indefinite is not None and raw.grams is None:
+        found = f'indefinite = "{spec.indefinite}" for features'
+        hint = "Remove it, or write it in the view that has matrices"
+        raise DataError(where, found, "it for Gram matrices", hint)
 
 
 def _drawn(spec: DatasetSpec, labels: Labels, seed: int, where: str) -> Labels:

@@ -25,6 +25,7 @@ from mkldist.data.csv_files import csv_rows
 from mkldist.data.dataset import GramView, RawData, SourceColumns, TextColumns, View
 from mkldist.data.files import read_file
 from mkldist.data.gram_files import read_view
+from mkldist.data.grams import Repairs
 from mkldist.data.npz_files import IDS
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.tables import ColumnChoice
@@ -307,7 +308,10 @@ class _Joining:
     def _add_grams(self, view: ViewSpec, path: Path, where: str) -> None:
         """Join a file of Gram matrices."""
         place = f"{where} ({path})"
-        grams, ids, names = read_view(path, view.id, place)
+        repairs = Repairs.of(view.indefinite)
+        grams, ids, names = read_view(path, view.id, place, repairs)
+        notes = () if repairs is None else repairs.notes(len(grams))
+        self.notes += [f"view {view.name!r}: {note}" for note in notes]
         rows = self._rows(ids, grams.shape[1], view.name, place)
         present = rows != ABSENT
         if not np.array_equal(rows, np.arange(grams.shape[1])):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
 import numpy as np
@@ -47,6 +48,7 @@ from mkldist.data.checks import common_rows, gram_indexes
 from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
 from mkldist.data.grams import (
     LARGEST_SINGLE,
+    Repairs,
     check_diagonal,
     check_symmetric,
     semidefinite,
@@ -72,6 +74,7 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel, Precomputed
 from mkldist.solvers.base import ArrayCache
 from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
+from mkldist.spec.kinds import Indefinite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -222,12 +225,25 @@ class Inspection:
     check: Check
     tolerance: float
     where: str = "grams"
+    repairs: Repairs | None = None  # of matrices that are not, in place of a refusal
 
     @classmethod
-    def of(cls, check: str, dtype: np.dtype[Any], where: str = "grams") -> Inspection:
+    def of(
+        cls,
+        check: str,
+        dtype: np.dtype[Any],
+        where: str = "grams",
+        indefinite: str | None = None,
+    ) -> Inspection:
         """Return the checks of this name for matrices that were stored in a type."""
         check_word("check", check, get_args(Check))
-        return cls(cast(Check, check), tolerance_of(dtype), where)
+        repairs = None
+        if indefinite is not None:
+            check_word("indefinite", indefinite, get_args(Indefinite))
+            if check != "full":
+                raise SpecError("indefinite", f"check={check!r}", "check='full', which finds such")
+            repairs = Repairs(cast(Indefinite, indefinite))
+        return cls(cast(Check, check), tolerance_of(dtype), where, repairs)
 
     def sound(self, stack: Floats, largest: float) -> list[bool]:
         """Return which of some matrices are finite and, unless unchecked, equal their transpose.
@@ -254,7 +270,9 @@ class Inspection:
             check_symmetric(matrix, self.tolerance, place)
             if self.check == "active":
                 check_diagonal(matrix, self.tolerance, place)
-        return semidefinite(matrix, self.tolerance, place) if self.check == "full" else matrix
+        if self.check != "full":
+            return matrix
+        return semidefinite(matrix, self.tolerance, place, self.repairs, kernel)
 
     def require_semidefinite(self, matrix: Floats, kernel: int) -> None:
         """Raise GramError if a symmetric matrix has eigenvalues below zero, beyond rounding."""
@@ -321,9 +339,15 @@ def packed_bank(
     return MemoryBank(values, layout)
 
 
-def precomputed_views(kernels: Any, features: Features) -> dict[str, GramView]:
-    """Return the Gram matrices among the kernels of a bank, checked, by names of their views."""
+def precomputed_views(
+    kernels: Any, features: Features
+) -> tuple[dict[str, GramView], dict[str, Repairs]]:
+    """Return the Gram matrices among the kernels of a bank, checked, by names of their views.
+
+    With them come the changes of those that were to be made positive semi-definite.
+    """
     found: dict[str, GramView] = {}
+    repairs: dict[str, Repairs] = {}
     for kernel in () if isinstance(kernels, str | Mapping) else kernels:
         if not isinstance(kernel, Precomputed):
             continue
@@ -337,10 +361,14 @@ def precomputed_views(kernels: Any, features: Features) -> dict[str, GramView]:
         missing = _missing_rows(stack, where) if gaps else np.zeros(n, dtype=bool)
         if missing.any():
             stack = np.where(~missing[:, None] & ~missing, stack, 0.0)
-        passed = inspected_stack(stack, Inspection.of("full", stack.dtype, where))
-        grams = np.asarray(passed, dtype=np.float64)
+        inspection = Inspection.of("full", stack.dtype, where, kernel.indefinite)
+        grams = np.asarray(inspected_stack(stack, inspection), dtype=np.float64)
+        if missing.any() and inspection.repairs is not None:  # a shift changed their diagonal
+            grams = np.where(~missing[:, None] & ~missing, grams, 0.0)
         found[kernel.name] = GramView(grams, ~missing, "zero" if gaps else None)
-    return found
+        if inspection.repairs is not None:
+            repairs[kernel.name] = inspection.repairs
+    return found, repairs
 
 
 def _stacked(value: Any, where: str, expected: str) -> Array:
@@ -595,6 +623,8 @@ class KernelBank:
     _temporary: TemporaryFolder | None = None
     _inspection: Inspection | None = None  # to come after a solution
     _passed: Bools  # kernels that it has passed
+    _repairs: Mapping[str, Repairs] = MappingProxyType({})
+    """What changed indefinite matrices, by view, or as "grams" in a bank of these alone."""
 
     def __init__(
         self,
@@ -622,7 +652,7 @@ class KernelBank:
         gaps = missing == "zero"
         features = Features.of(X, gaps=gaps, texts=text_names(texts)).apart_from(X)
         choice = kernel_choice(kernels)
-        precomputed = precomputed_views(kernels, features)
+        precomputed, self._repairs = precomputed_views(kernels, features)
         if choice.family == PRECOMPUTED:
             hint = "Or call KernelBank.from_grams for Gram matrices"
             raise SpecError("kernels", "'precomputed' for features", "another family", hint)
@@ -677,6 +707,7 @@ class KernelBank:
         dtype: str = "auto",
         names: Sequence[str] | None = None,
         folder: str | Path | None = None,
+        indefinite: Literal["clip", "flip", "shift"] | None = None,
     ) -> Self:
         """Return a bank of given Gram matrices, checked.
 
@@ -704,6 +735,11 @@ class KernelBank:
             As for :class:`KernelBank`.
         names : sequence of str, optional
             Names of the M kernels.
+        indefinite : {"clip", "flip", "shift"}, optional
+            What becomes of matrices with smaller eigenvalues, which are refused by default:
+            negative ones are set to zero; lose their signs; or the most negative one is taken from
+            the diagonal.  The bank's representation counts such matrices.  :meth:`on` changes
+            kernel values of new points by the same projection, and not for ``"shift"``.
 
         Raises
         ------
@@ -716,7 +752,9 @@ class KernelBank:
         bank.rows = common_rows("", gram_indexes("grams", grams))
         steps, stack = normalisation_steps(normalisation), gram_stack(grams)
         _refuse_cosines(steps)
-        inspection = Inspection.of(check, stack.dtype)
+        inspection = Inspection.of(check, stack.dtype, indefinite=indefinite)
+        if inspection.repairs is not None:
+            bank._repairs = {"grams": inspection.repairs}
         bank._normalisations = steps
         bank._names, bank._index = _gram_names(names, len(stack)), np.arange(len(stack))
         if check == "active":
@@ -754,10 +792,15 @@ class KernelBank:
 
     def __repr__(self) -> str:
         """Return the sizes and settings in one line."""
+        changed: list[str] = []
+        for name, repairs in self._repairs.items():
+            own = self._names if self._kernels is None else self._dataset.given[name].grams
+            changed += repairs.notes(len(own))
         return (
             f"<KernelBank: {pluralize(len(self), 'kernel')} on "
             f"{pluralize(self.n_points, 'point')}, {self._size()}, "
-            f"normalisation {', '.join(self._normalisations) or 'none'}>"
+            f"normalisation {', '.join(self._normalisations) or 'none'}"
+            f"{''.join(f'; {one}' for one in changed)}>"
         )
 
     def _repr_html_(self) -> str:
@@ -894,11 +937,15 @@ class KernelBank:
             raise GramError("grams", found, expected)
         if made is None:
             _check_cross_rows(self.rows, None, {"X_new": X_new})
+            repairs = self._repairs.get("grams")
             between = _cross_grams(X_new, len(self), self.n_points)
 
             def stacked(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
                 for kernel in kernels.tolist():
-                    found = np.asarray(between[kernel][points][:, support], dtype=np.float64)
+                    found = np.asarray(between[kernel][points], dtype=np.float64)
+                    if repairs is not None:
+                        found = repairs.between(found, int(self._index[kernel]))
+                    found = found[:, support]
                     if not np.isfinite(found).all():
                         where = f"X_new: kernel {kernel}"
                         raise GramError(where, "values that are not finite", "finite numbers")
@@ -911,7 +958,7 @@ class KernelBank:
         cosine = "cosine" in self._normalisations
         if made.of_features is not None:
             check_points(made.of_features, new.points, own.names, "X_new")
-        of_views = _cross_views(self._dataset.given, given, new.n_points)
+        of_views = _cross_views(self._dataset.given, given, new.n_points, self._repairs)
 
         def values(kernels: Ints, points: slice, support: Ints | slice) -> Iterator[Floats]:
             def gram(kernel: GivenKernel) -> Floats:
@@ -1038,7 +1085,10 @@ def _check_cross_rows(rows: Any, new_rows: Any, grams: Mapping[str, Any]) -> Non
 
 
 def _cross_views(
-    known: Mapping[str, GramView], grams: Mapping[str, Any], n_new: int
+    known: Mapping[str, GramView],
+    grams: Mapping[str, Any],
+    n_new: int,
+    repairs: Mapping[str, Repairs],
 ) -> dict[str, Floats]:
     """Return the kernel values (M, n_new, n) of each view between new points and those of a bank.
 
@@ -1065,5 +1115,7 @@ def _cross_views(
             stack = np.where(missing[:, None], 0.0, stack)
         if not np.isfinite(stack).all():
             raise GramError(where, "values that are not finite", "finite numbers")
+        if name in repairs:
+            stack = np.array([repairs[name].between(one, m) for m, one in enumerate(stack)])
         checked[name] = stack
     return checked

@@ -440,6 +440,14 @@ def refit(
             "another one: k(x, x) of new rows is not known",
             'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
         )
+    for view in source.entry.views:
+        if view.indefinite in ("clip", "flip"):
+            raise InputError(
+                f"view {view.name!r}",
+                f'indefinite = "{view.indefinite}", which changes kernel values of new rows too',
+                'matrices without it, or indefinite = "shift", which changes diagonals alone',
+                "Or score the new rows in the sweep, with one matrix of all rows",
+            )
     found: list[tuple[Solution, Expansion]] = []
 
     def on_ended(ended: Fitted | FailedFit) -> None:

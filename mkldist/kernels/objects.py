@@ -147,6 +147,9 @@ class Precomputed(Kernel):
         the view are NaN, which ``missing="zero"`` of the bank permits.
     name : str
         Name of the view, by which new points give their kernel values.
+    indefinite : {"clip", "flip", "shift"}, optional
+        What becomes of matrices with negative eigenvalues, as for
+        :meth:`mkldist.KernelBank.from_grams`.
 
     Examples
     --------
@@ -159,6 +162,7 @@ class Precomputed(Kernel):
 
     grams: Any
     name: str = "given"
+    indefinite: str | None = None
 
     __eq__ = object.__eq__  # matrices are not compared
     __hash__ = object.__hash__

@@ -17,6 +17,7 @@ from mkldist.spec.kinds import (
     ClassName,
     ClassWeights,
     Imputation,
+    Indefinite,
     MissingView,
     Model,
     Name,
@@ -273,6 +274,8 @@ class ViewSpec(TableFormat):
     grams: str | None = None
     """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` or `.mat` with
     `grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them."""
+    indefinite: Indefinite | None = None
+    """What becomes of negative eigenvalues of these matrices, as for the data set."""
     graphs: (
         Annotated[
             tuple[GraphTable, ...],
@@ -326,6 +329,8 @@ class ViewSpec(TableFormat):
         for key in ("grams", "graphs"):
             if getattr(self, key) is not None and self.group_file is not None:
                 raise ValueError(f"found group_file and {key}; expected groups of features")
+        if self.indefinite is not None and self.grams is None:
+            raise ValueError("found indefinite without grams; expected grams = a file of matrices")
         if self.grams is not None and self.missing == "impute":
             raise ValueError('found missing = "impute" and grams; expected missing = "zero"')
         if self.graphs is not None and self.missing is not None:
@@ -370,6 +375,10 @@ class DatasetSpec(TableFormat):
     grams: str | None = None
     """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.mat`, `.npy`, `.svm` or
     zarr. Their bank has `family = "precomputed"`."""
+    indefinite: Indefinite | None = None
+    """What becomes of negative eigenvalues of Gram matrices: `"clip"` sets them to zero, `"flip"`
+    drops their signs, `"shift"` takes the most negative one from the diagonal. The matrix of all
+    points is changed before it is split. By default such matrices are refused."""
     labels: str | None = None
     """File of labels beside a file of Gram matrices that holds none."""
     task: Task | None = None

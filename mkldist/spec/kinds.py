@@ -101,6 +101,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Task = Literal["classification", "regression"]
 MissingView = Literal["zero", "impute"]
 Imputation = Literal["median", "mean", "most_frequent"]
+Indefinite = Literal["clip", "flip", "shift"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 ClassName = Annotated[str, BeforeValidator(_class_name, json_schema_input_type=str | int)]
 NameOrNumber = Annotated[

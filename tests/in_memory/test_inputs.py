@@ -534,11 +534,13 @@ def test_matrices_that_all_points_have_stay_as_they_are():
     from mkldist.fit.inputs import Features
 
     features = Features.of(CLINICAL[:3])
-    [one] = precomputed_views([Precomputed(2 * np.eye(3), name="k")], features).values()
+    views, repairs = precomputed_views([Precomputed(2 * np.eye(3), name="k")], features)
+    one = views["k"]
+    assert not repairs
     assert one.present.all()
     assert one.missing is None
     assert (one.grams == 2 * np.eye(3)[None]).all()
-    assert precomputed_views("xu2008", features) == {}
+    assert precomputed_views("xu2008", features) == ({}, {})
 
 
 POINTS = csr_array(random_array((70, 30), density=0.2, rng=np.random.default_rng(1)))
