@@ -116,7 +116,7 @@ def _one_of(name: str, value: str, known: Iterable[str]) -> None:
 
 
 def literal(name: object) -> str:
-    """Return a name as matplotlib draws it letter by letter: what is between two $ is no formula."""
+    """Return a name as matplotlib draws it letter by letter: text between two $ is no formula."""
     return str(name).replace("$", r"\$")
 
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def has_password(place: str) -> bool:
+    """Return whether a URL holds a password, which messages, records and reports would show."""
+    return re.search(r"://[^/?#]*:[^/?#]*@", place) is not None
+
+
 def html_of(title: str, facts: Mapping[str, object], *tables: pd.DataFrame) -> str:
     """Return facts and tables as HTML for a notebook; every value is escaped, long tables are cut.
 

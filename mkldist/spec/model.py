@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeGuard
 from pydantic import AfterValidator, ConfigDict, Field, Strict, field_validator, model_validator
 
 from mkldist.core.metrics import METRICS, Metric, MetricName, default_metric
+from mkldist.core.wording import has_password
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec
 from mkldist.spec.kinds import Finite, Model, Name, Positive, Task, check_kind, size_name
@@ -196,9 +197,14 @@ class MethodSpec(Model):
 
 
 def _path(text: str) -> str:
-    """Refuse a text that no system takes for a path."""
+    """Refuse a text that no system takes for a path, and one with a password."""
     if "\0" in text:
         raise ValueError("found a text with the character NUL; expected a path")
+    if has_password(text):
+        raise ValueError(
+            "found a URL with a password, which results and messages would show; expected a URL "
+            "without one. Give the password in fsspec's configuration"
+        )
     return text
 
 

@@ -79,7 +79,6 @@ TABLES: dict[str, Callable[[str], str | bytes]] = {
     "row too short": lambda t: t.replace(ROWS[3], "1,2"),
     "duplicate names": lambda t: t.replace("age", "sex", 1),
     "column without name": lambda t: t.replace("age", "", 1),
-    "utf-16": lambda t: t.encode("utf-16"),
     "latin-1": lambda t: t.replace("no", "né").encode("latin-1"),
     "open quote": lambda t: t.replace("no", '"no', 1),
     "Yes and yes": lambda t: t.replace("no", "yes", 1).replace("yes", "Yes", 1),
