@@ -26,7 +26,7 @@ def open_arff(path: Path, where: str) -> Iterator[Table]:
     with opened(path, where) as stream:
         try:
             found = arff.loads(stream.read().decode("utf-8-sig"))
-        except arff.ArffException as error:
+        except (arff.ArffException, ValueError, IndexError, KeyError) as error:
             what = f"an ARFF file that cannot be read: {str(error).rstrip('.')}"
             expected = "attributes that are numeric, nominal or string, and their values"
             raise DataError(where, what, expected, "Correct it, or write a CSV file") from error

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import ParseError
 
 from mkldist.core.wording import RowLabels, in_lines
 from mkldist.data.opening import REWRITE, check_file, check_unpacked, imports, opened
@@ -22,10 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXTENSIONS = (".xlsx", ".xlsm")
-_DAMAGE = (
-    zipfile.BadZipFile, zlib.error, ParseError, KeyError, ValueError, TypeError, AttributeError,
-    IndexError, EOFError, OSError,
-)  # fmt: skip
 
 
 @contextmanager
@@ -51,7 +45,7 @@ def open_excel(path: Path, where: str) -> Iterator[Table]:
             yield _sheet(next(iter(sheets)), sheets, where)
         except MkldistError:
             raise
-        except _DAMAGE as error:
+        except Exception as error:  # the parsers of zip files and XML raise many
             found = f"a workbook that cannot be read ({error or type(error).__name__})"
             raise DataError(where, found, "a complete workbook of Excel", REWRITE) from error
 
