@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import click
 
+from mkldist.core.durable import output_error
 from mkldist.core.terminal import interrupt_by_all_signals, own_handlers
 from mkldist.errors import (
     EXIT_BAD_INPUT,
@@ -87,6 +89,8 @@ def command() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # consoles may lack letters such as ±
+        cast("io.TextIOWrapper", stream).reconfigure(errors="replace")
     with own_handlers(), reporting():
         interrupt_by_all_signals()
         command.main(prog_name="mkldist", standalone_mode=False)
@@ -142,6 +146,10 @@ def _end_by_the_system(error: OSError) -> NoReturn:
         where = f"{str(error.filename)[:60]}..."
         refused = InputError(where, "a name that is too long", "the path of a file")
         _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
+    if error.errno == errno.ENOSPC:
+        _show_traceback()
+        full = output_error(str(error.filename or "standard output"), error)
+        _say(f"{full.kind}: {full}", full.exit_code)
     _end_unexpectedly(error)
 
 

@@ -411,6 +411,10 @@ ENDS = [
     (OSError(errno.EIO, "Input/output error"), 1,
      "mkldist: internal error: OSError: [Errno 5] Input/output error. "
      "Set MKLDIST_DEBUG=1 to see where, and please report it.\n"),
+    (OSError(errno.ENOSPC, "No space left on device"), 2,
+     "mkldist: bad output: standard output: found no space left on the device; expected a writable "
+     "folder with enough space. Free some space or choose another folder, then repeat the command: "
+     "finished work is kept.\n"),
     (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 900), 2,
      f"mkldist: bad input: {'x' * 60}...: found a name that is too long; expected the path of a "
      "file\n"),
@@ -434,6 +438,16 @@ def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
     said = capsys.readouterr().err
     assert said.startswith("Traceback")
     assert said.endswith("mkldist: bad sweep: s.toml: found no such file\n")
+
+
+@pytest.mark.slow
+def test_a_console_without_some_letters_gets_others(finished):
+    environ = os.environ | {"PYTHONIOENCODING": "ascii"}
+    results = str(finished / "results" / "tiny")
+    command = [sys.executable, "-m", "mkldist", "status", results]
+    done = subprocess.run(command, env=environ, capture_output=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
 
 
 def test_success_says_nothing(capsys):
