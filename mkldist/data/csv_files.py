@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXTENSIONS = (
-    ".csv", ".tsv", ".tab", ".txt", ".dat", ".data",
-    ".csv.gz", ".tsv.gz", ".tab.gz", ".txt.gz", ".dat.gz", ".data.gz",
+    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz", ".txt", ".txt.gz", ".dat", ".dat.gz",
+    ".data", ".data.gz",
 )  # fmt: skip
 SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory

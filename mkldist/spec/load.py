@@ -18,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from mkldist.core.terminal import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
+from mkldist.spec.datasets import TableFormat
 from mkldist.spec.kinds import SHAPES
 from mkldist.spec.model import SweepSpec
 from mkldist.spec.toml_texts import LONGEST, TooLongError, parsed_toml, spelled
@@ -251,7 +252,8 @@ def spec_error(error: ErrorDetails, where: str, model: type[BaseModel] = SweepSp
     location = location_of(error)
     match error["type"]:
         case "extra_forbidden":
-            known = list(_model_at(location[:-1], model).model_fields)
+            known = [*_model_at(location[:-1], model).model_fields]
+            known.sort(key=lambda key: key in TableFormat.model_fields)  # the model's own first
             unknown = unknown_key(where, "key", str(location[-1]), known)
             if model is not SweepSpec and _MOVE in unknown.hint:
                 return SpecError(where, unknown.found, unknown.expected, "Leave it out")
