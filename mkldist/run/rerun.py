@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from mkldist.analysis.comparison import Agreement, agreement
 from mkldist.core.wording import truncate
+from mkldist.data.catalogue import located
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.folder import OutputFolder, restored_manifest
@@ -74,7 +74,6 @@ class Rerun:
 
     def check_data(self) -> None:
         """Compare the data and the splits of the sweep with those of its runs."""
-        self._check_files()
         with naming(self.document):
             _, resolved = planned(
                 self.spec,
@@ -99,29 +98,13 @@ class Rerun:
                 "Name their folder by --data-dir; 'mkldist sweep' runs the sweep on other data",
             )
 
-    def _check_files(self) -> None:
-        """Refuse files of data that are neither where the runs read them nor in a folder given."""
-        for table, key in data_files(self.document):
-            file = Path(table[key])
-            if not (file.is_absolute() and exists(file)):
-                folders = map(str, (_base(self.results), *self.data_dirs))
-                raise DataError(
-                    str(self.results),
-                    f"no file {table[key]} of its data"
-                    + ("" if file.is_absolute() else f" in {' or '.join(folders)}"),
-                    "the data of its runs",
-                    "If they have moved, name their folder by --data-dir",
-                )
-
     def _locate(self, document: dict[str, Any]) -> None:
         """Let paths of data files start at the root; those that moved are in folders given."""
         for table, key in data_files(document):
-            given = Path(table[key])
-            with suppress(RuntimeError):  # ~name where no user has this name
-                given = given.expanduser()
-            moved = (folder / name for folder in self.data_dirs for name in (given, given.name))
-            found = next(filter(exists, [_base(self.results) / given, *moved]), None)
-            if found is not None:
+            if "://" not in table[key]:
+                file = located(table[key], self.data_dirs, _base(self.results))
+                moved = (folder / file.name for folder in self.data_dirs)
+                found = file if exists(file) else next(filter(exists, moved), file)
                 table[key] = str(found.absolute())
 
     @property

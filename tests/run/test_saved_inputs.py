@@ -309,7 +309,7 @@ def test_data_given_in_python_come_from_their_folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("given", ["mine.csv", "path of the root"])
-def test_a_file_that_is_gone_is_named_as_it_was_given(results, tmp_path, monkeypatch, given):
+def test_a_file_that_is_gone_is_named(results, tmp_path, monkeypatch, given):
     path = tmp_path / "files" / "mine.csv"
     words = RERUN_SWEEP.replace("mine.csv", str(path) if given != path.name else given)
     layout = read_layout(results)
@@ -319,8 +319,7 @@ def test_a_file_that_is_gone_is_named_as_it_was_given(results, tmp_path, monkeyp
     (tmp_path / "else").mkdir()
     gone = path.rename(tmp_path / "else" / "mine.csv")
     shutil.copy(gone, "mine.csv")  # in the folder of the command, where no run read it
-    said = {"mine.csv": f"mine.csv of its data in {path.parent}"}.get(given, f"{path} of its data")
-    with pytest.raises(DataError, match=f"/mine: found no file {said}; .* folder by --data-dir"):
+    with pytest.raises(DataError, match=f"{path}.: found no such file"):
         Rerun(results, tmp_path / "again").check_data()
     Rerun(results, tmp_path / "again", (gone.parent,)).check_data()
 
