@@ -149,7 +149,7 @@ def _with_features(
     if texts is not None:
         texts.check(ids, where, row_labels)
     missing = check_values(x, names, spec.impute, where, absent_of(x, raw.views), row_labels)
-    groups = {**raw.groups, **group_columns(spec.groups, names, where)}
+    groups = group_columns(spec.groups, names, where)
     kept = np.arange(x.shape[1])
     if spec.drop_constant and x.shape[1]:
         kept = _varying(np.fmin.reduce(x) != np.fmax.reduce(x), where)
@@ -170,7 +170,10 @@ def _with_features(
         dataset,
         x=np.ascontiguousarray(x) if len(kept) else None,  # None: views are Gram matrices alone
         feature_names=tuple(names[column] for column in kept),
-        groups={**_renumbered(groups, kept, where), **_left(raw.file_groups, kept)},
+        groups={
+            **_left({**raw.groups, **raw.file_groups}, kept),
+            **_renumbered(groups, kept, where),
+        },
         views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
         given=given,
         impute=spec.impute if any(missing) else None,
@@ -465,7 +468,7 @@ def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
 
 
 def _left(groups: Groups, kept: Ints) -> Groups:
-    """Return the groups of files as positions among the `kept` features, without empty ones."""
+    """Return groups as positions among the `kept` features, without those that are then empty."""
     place = {int(column): position for position, column in enumerate(kept)}
     left = {
         group: tuple(place[m] for m in members if m in place) for group, members in groups.items()

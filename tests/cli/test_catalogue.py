@@ -83,7 +83,6 @@ TABLES: dict[str, Callable[[str], str | bytes]] = {
     "open quote": lambda t: t.replace("no", '"no', 1),
     "Yes and yes": lambda t: t.replace("no", "yes", 1).replace("yes", "Yes", 1),
     "no header": lambda t: "\n".join(ROWS[1:]),
-    "constant category": lambda t: t.replace("f", "m"),
     "constant columns, class of one row": lambda t: CONSTANT,
 }
 X = np.random.default_rng(0).normal(size=(20, 3))

@@ -46,6 +46,14 @@ def test_they_are_left_out_if_asked_and_counted(file: Path) -> None:
     np.testing.assert_array_equal(data.x, X[:18])
 
 
+def test_categories_that_are_constant_without_them_are_dropped_and_counted(file: Path) -> None:
+    file.write_text(file.read_text().replace("unlabelled", "train", 6))
+    spec = DatasetSpec(name="t", file=str(file), categorical=["part"], unlabelled="drop")
+    data = load_dataset(spec, (), Path(), 0, SplitsSpec())
+    assert data.feature_names == ("f", "g")
+    assert (data.groups, data.summary.constant) == ({}, ("part=train", "part=unlabelled"))
+
+
 @pytest.mark.parametrize("kind", ["holdout", "kfold"])
 def test_they_are_refused_in_supervised_splits(file: Path, kind: Any) -> None:
     with mistake("no label in 12 of 30 rows", 'unlabelled = "drop"'):
