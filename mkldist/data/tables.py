@@ -593,7 +593,11 @@ def pandas_frame(X: Any) -> Any:
     if not all(isinstance(name, str) for name in X.columns):  # those of Arrow are arrays
         return X.to_pandas()
     # By columns, for polars makes frames of pandas by Arrow alone, which may not be there.
-    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    columns = {name: X[name].to_numpy() for name in X.columns}
+    for name in columns:
+        if str(X[name].dtype).startswith(("Categorical", "Enum")):
+            columns[name] = pd.Categorical(columns[name])
+    return pd.DataFrame(columns)
 
 
 def frame_features(

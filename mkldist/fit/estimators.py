@@ -39,7 +39,7 @@ from mkldist.fit.decision import Contributions, LabelCoding
 from mkldist.fit.inputs import Features, check_texts, divided, text_names
 from mkldist.fit.preprocess import (
     DistinctRows,
-    check_columns,
+    categories_of,
     check_labels,
     check_views,
     column_views,
@@ -47,6 +47,8 @@ from mkldist.fit.preprocess import (
     encoded,
     fit_steps,
     fitted_numbers,
+    in_numbers,
+    indicators,
     one_against_rest,
     preparation,
     sample_weights,
@@ -400,17 +402,21 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             found = f"{self.scale!r:.60} for sparse X, which it would fill"
             hint = "Or call X.toarray(), or scale before by MaxAbsScaler in a pipeline"
             raise SpecError("scale", found, "None", hint)
-        if of_texts:
+        if not fitted:
+            self._categories = categories_of(X, of_texts)
+        if of_texts or self._categories:
             validate_data(self, X, reset=not fitted, skip_check_array=True)
             X, texts = divided(X, of_texts, "X")
-        check_columns(X)
+        if self._categories:
+            X = indicators(X, self._categories)
+        X = in_numbers(X)
         checks = {
             "dtype": np.float64,
             "ensure_all_finite": "allow-nan" if self._may_lack else True,
             "accept_sparse": "csr" if unscaled and not of_texts else False,
             **labels,
         }
-        if texts is None:
+        if texts is None and not self._categories:
             found = validate_data(self, X, reset=not fitted, **checks)
             columns = getattr(self, "feature_names_in_", None)
         else:
@@ -499,6 +505,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             self.n_features_in_,
             None if names is None else tuple(names),
             () if rows.texts is None else rows.texts.names,
+            self._categories,
         )
         self._features = rows.names  # those of numbers
         self._is_sparse = is_sparse(rows.points)
@@ -563,6 +570,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             hint = "Random feature subsets depend on it"
             raise SpecError("random_state", f"{seed!r:.60}", "a whole number from 0", hint)
         check_groups(self.groups or {}, "groups")
+        encoded = {n: [f"{n}={one}" for one in own] for n, own in self._categories.items()}
+        groups = {**encoded, **self._named_groups(encoded)}
         views: dict[str, list[int | str]] = {n: list(v.columns) for n, v in self._views.items()}
         names = () if points.texts is None else points.texts.names
         for view, block in self._text_views.items():
@@ -570,12 +579,23 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return {
             "kernels": self._chosen_kernels(points),
             "normalisation": self.normalisation,
-            "groups": self.groups or {},
+            "groups": groups,
             "views": views,
             "missing": "zero" if views and self.missing_views == "zero" else "error",
             "backend": self.backend,
             "seed": int(seed),
         }
+
+    def _named_groups(self, encoded: Mapping[str, list[str]]) -> dict[str, list[int | str]]:
+        """Return the groups with the features of columns of categories in place of these."""
+        found: dict[str, list[int | str]] = {}
+        for name, members in (self.groups or {}).items():
+            if encoded and not all(isinstance(member, str) for member in members):
+                expected = "names of columns, beside columns of categories"
+                raise SpecError(f"groups[{name!r}]", f"{members!r:.60}", expected)
+            listed: list[list[int | str]] = [[*encoded.get(str(one), [one])] for one in members]
+            found[name] = [member for own in listed for member in own]
+        return found
 
     def _chosen_kernels(self, points: Features) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
@@ -697,8 +717,10 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             empty = np.empty((0, len(columns)), dtype=object)
             texts = TextColumns(columns, empty, self._text_views)
         pairs = zip(self.solutions_, self._expansions, strict=True)
+        n_encoded = sum(map(len, self._categories.values()))
+        numbers = tuple(features)[: len(features) - n_encoded]
         return Model(
-            SourceColumns(tuple(features)),
+            SourceColumns(numbers, self._categories),
             features,
             fitted_numbers(self.preparation_, len(features)),
             self._expansions,
@@ -1022,6 +1044,12 @@ class MKLClassifier(SupervisedClassifier):
 
     Notes
     -----
+    A column of a DataFrame of a categorical type with texts becomes one feature for each category,
+    ``column=category``, 1 where a row has it, after all numbers; `groups`, `views` and ``features``
+    of kernels name the column.  A missing value is a category, ``?``, where the fit has seen one;
+    other categories are those of no feature, of which predictions warn.  Columns of a nullable type
+    are numbers.
+
     A row of ``sample_weight`` 2 counts as two equal rows everywhere: in the losses, imputation,
     scaling, widths, the normalisation of kernels, balanced classes and folds.  Equal rows with one
     label are one row whose weights add up, unless the method takes no weights; rows of weight zero

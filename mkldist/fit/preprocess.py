@@ -7,14 +7,17 @@ preprocessing of sweeps and models.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from types import MappingProxyType
 from typing import Any, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -29,8 +32,8 @@ from mkldist.data.checks import canonical
 from mkldist.data.dataset import View, absent_of, lacking_rows
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing, imputed_values
-from mkldist.data.tables import frame_features
-from mkldist.errors import DataError, SpecError, nearest
+from mkldist.data.tables import MISSING, frame_features, frame_texts
+from mkldist.errors import DataError, SpecError, UnknownCategoryWarning, nearest
 from mkldist.fit.inputs import SHOWN, Features
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.spec.datasets import WORDS_FOR_FEATURES
@@ -52,21 +55,70 @@ MARK = (
 )
 
 
-def check_columns(X: Any) -> None:
-    """Refuse a DataFrame with columns of values that are no numbers."""
+def in_numbers(X: Any) -> Any:
+    """Return a DataFrame with its columns as numbers, NaN where missing; refuse other values."""
     if isinstance(X, pd.DataFrame):
         others = X.select_dtypes(exclude="number")
+        others = others.loc[:, ~others.columns.duplicated()]
         if others.shape[1]:
-            frame_features(others.loc[:, ~others.columns.duplicated()], "X", ENCODE)
+            numbers = frame_features(others, "X", ENCODE)
+            if not X.columns.has_duplicates:
+                X = X.copy()
+                X[others.columns] = numbers
+    return X
+
+
+def categories_of(X: Any, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the categories of the columns of a DataFrame of a categorical type, by name.
+
+    Columns of texts are none, nor are those whose categories are numbers or truth values.  Missing
+    values are a category of their own, the last.
+    """
+    found = {}
+    for name, column in X.items() if isinstance(X, pd.DataFrame) else ():
+        kind = column.dtype
+        if str(name) in texts or not isinstance(kind, pd.CategoricalDtype):
+            continue
+        if not (is_numeric_dtype(kind.categories) or is_bool_dtype(kind.categories)):
+            there = set(column.dropna())
+            own = [str(one) for one in kind.categories if one in there]
+            found[str(name)] = (*own, *([MISSING] if column.isna().any() else []))
+    return found
+
+
+def indicators(X: Any, categories: Mapping[str, Sequence[str]]) -> Any:
+    """Return a DataFrame with columns of categories as their indicators, after all others."""
+    if not isinstance(X, pd.DataFrame):
+        listed = truncate([*map(repr, categories)], SHOWN)
+        expected = f"a DataFrame, for columns of categories ({listed})"
+        raise DataError("X", f"one {type(X).__name__}", expected, "Name columns")
+    X, unknown = X.set_axis(list(map(str, X.columns)), axis=1), []
+    blocks = [X.drop(columns=list(categories))]
+    for name, own in categories.items():
+        texts = [one or MISSING for one in frame_texts(X[name], "X")]
+        blocks += [
+            pd.Series([float(text == one) for text in texts], X.index, name=f"{name}={one}")
+            for one in own
+        ]
+        unknown += [f"{name!r}: {text!r}" for text in dict.fromkeys(texts) if text not in own]
+    if unknown:
+        message = f"X: categories that the fit has not seen ({truncate(unknown, SHOWN)}), taken as "
+        warnings.warn(f"{message}none of the known ones", UnknownCategoryWarning, stacklevel=5)
+    return pd.concat(blocks, axis=1)
 
 
 def column_views(
-    views: Any, missing: Any, n_features: int, names: Sequence[str] | None, texts: Sequence[str]
+    views: Any,
+    missing: Any,
+    n_features: int,
+    names: Sequence[str] | None,
+    texts: Sequence[str],
+    categories: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, View], dict[str, View]]:
     """Return the views of an estimator as blocks of features, and of its columns of texts.
 
     Columns of X are given by number or name, several in a list, an array or a slice; `texts` names
-    those of texts.
+    those of texts.  Columns of `categories` are features for each of these, after all others.
     """
     if missing not in CHOICES:
         hint = nearest(missing, CHOICES) if isinstance(missing, str) else ""
@@ -78,16 +130,19 @@ def column_views(
         raise SpecError("views", f"{views!r:.60}", EXAMPLE)
     rule = None if missing == "error" else missing
     known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
-    numbers = [place for place, name in enumerate(known) if name not in texts]
-    feature = {place: number for number, place in enumerate(numbers)}
+    numbers = [p for p, name in enumerate(known) if name not in texts and name not in categories]
+    features: dict[int, tuple[int, ...]] = {p: (number,) for number, p in enumerate(numbers)}
+    end = len(numbers)
+    for name, own_categories in categories.items():
+        features[known.index(name)] = tuple(range(end, end := end + len(own_categories)))
     of_numbers, of_texts = {}, {}
     for view, columns in views.items():
         if not isinstance(view, str) or view in WORDS_FOR_FEATURES or view in (names or ()):
             expected = "a name that is neither a word for features nor a column"
             raise SpecError("views", f"a view {view!r:.60}", expected)
         places = _positions(columns, known, f"views[{view!r}]")
-        own = tuple(feature[place] for place in places if place in feature)
-        others = tuple(texts.index(known[place]) for place in places if place not in feature)
+        own = tuple(number for place in places for number in features.get(place, ()))
+        others = tuple(texts.index(known[place]) for place in places if place not in features)
         if own:
             of_numbers[view] = View(own, rule)
         if others:
