@@ -340,6 +340,7 @@ def _sampled_grams(
         x=None if dataset.x is None else dataset.x[rows],
         sparse=None if dataset.sparse is None else dataset.sparse[rows],
         y=dataset.y[rows],
+        weights=None if dataset.weights is None else dataset.weights[rows],
         texts=None if dataset.texts is None else dataset.texts.of_rows(rows),
         given={name: one.of(rows) for name, one in dataset.given.items()},
     )
