@@ -46,9 +46,13 @@ def open_h5ad(path: Path, where: str) -> Iterator[Table]:
         features = tuple(map(str, _frame(file, "var", where).index))
         parts: dict[str, Callable[[], Table]] = {}
         for name, item in matrices.items():
+            shape = tuple(map(int, getattr(item, "shape", item.attrs.get("shape", ()))))
             own = features
             if item.parent.name == "/obsm":
-                own = tuple(f"{name}_{number}" for number in range(item.shape[1]))
+                own = tuple(f"{name}_{number}" for number in range(shape[1]))
+            if shape != (len(described), len(own)):
+                expected = f"{(len(described), len(own))}, by obs and var"
+                raise DataError(f"{where}, {item.name}", f"shape {shape}", expected, AGAIN)
             parts[name] = partial(_table, _Matrix(name, item, own, where), described, parts)
         parts[OBS] = partial(_described, described, parts, where)
         yield next(iter(parts.values()))()
