@@ -109,7 +109,9 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
         return read_inputs(path, choice, where)
     with open_source(path, where, choice.format) as source:
         if choice.format.part and not getattr(source, "part", ""):
-            raise DataError(where, "part for a file of one part", "none", "Remove part")
+            found = f"part = {choice.format.part!r}"
+            expected = "a file of several parts, such as .xlsx or .h5ad"
+            raise DataError(where, found, expected, "Remove part")
         if isinstance(source, Table):
             raw = table_data(source, choice, where)
         elif isinstance(source, NamedArrays):

@@ -118,8 +118,10 @@ LINES = {
     "empty": "",
     "huge index": "1 1:1 99999999999:1\n-1 1:2\n" * 10,
     "nan": "1 1:nan\n-1 1:2\n" * 10,
+    "queries": "1 qid:1 1:3\n" + "-1 1:2\n" * 19,
 }
 GRAMS = np.stack([X @ X.T, np.eye(20)])
+APART = {"K_train": GRAMS[:, :9, :9], "K_test": GRAMS[:, 9:, :9], "y_train": Y[:9], "y_test": Y[9:]}
 STACKS: dict[str, dict[str, Any]] = {
     "no labels": {"grams": GRAMS},
     "not square": {"grams": GRAMS[:, :, :5], "y": Y},
@@ -130,6 +132,9 @@ STACKS: dict[str, dict[str, Any]] = {
     "length": {"grams": GRAMS, "y": Y[:3]},
     "names": {"K": GRAMS, "labels": Y},
     "2-d": {"grams": GRAMS[0], "y": Y},
+    "kernel names": {"grams": GRAMS, "y": Y, "kernel_names": ["a", "a"]},
+    "apart": APART,
+    "turned": {**APART, "K_test": GRAMS[:, :9, 9:]},
 }
 
 

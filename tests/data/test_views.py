@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from mkldist.bank.bank_kernels import BankKernels
 from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import Dataset, RawData, View
 from mkldist.data.validate import summary_lines, validate
 from mkldist.data.views import known_groups, read_groups
 from mkldist.errors import GramError
+from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec, SplitsSpec
 from tests.data.mistakes import mistake
 
@@ -143,6 +145,28 @@ def test_gram_matrices_are_joined_by_id(folder: Path) -> None:
     assert "strings, 1 Gram matrix; 1 of 4 points lack it: its kernels are zero" in said(found)
     np.save(folder / "k.npy", np.stack([np.eye(4), 2 * np.eye(4)]))
     assert load(folder, {"name": "s", "grams": "k.npy"}).given["s"].grams.shape == (2, 4, 4)
+
+
+def test_names_beside_matrices_join_and_are_those_of_kernels(folder: Path) -> None:
+    grams = np.stack([np.diag([4.0, 1, 3, 2]), np.ones((4, 4))])
+    names = {"samples": ["p4", "p1", "p3", "p2"], "names": ["linear", "constant"]}
+    np.savez(folder / "k.npz", grams=grams, **names)
+    found = load(folder, {"name": "s", "grams": "k.npz"})
+    assert_array_equal(found.given["s"].grams[0], np.diag([1.0, 2, 3, 4]))
+    spec = BankSpec(name="b", kernels=[{"function": "precomputed", "features": ["s"]}])
+    kernels = BankKernels.of(spec, found, 0)
+    assert [one.name for one in kernels.given] == [
+        "precomputed(linear)[s]",
+        "precomputed(constant)[s]",
+    ]
+
+
+def test_tables_of_features_by_samples_join_by_their_header(folder: Path) -> None:
+    (folder / "turned.tsv").write_text("gene\tp4\tp1\tp3\tp2\nG1\t8\t2\t6\t4\nG2\t9\t3\t5\t7\n")
+    found = load(folder, {"name": "genes", "file": "turned.tsv", "transpose": True})
+    plain = load(folder, {"name": "genes", "file": "genes.csv"})
+    assert_array_equal(found.x, plain.x)
+    assert found.feature_names == plain.feature_names
 
 
 def test_classes_that_are_left_out_leave_their_views(folder: Path) -> None:
