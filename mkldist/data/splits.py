@@ -25,6 +25,8 @@ ARRAY_NAMES = (("train", "unlabelled", "test"), ("idx_labs", "idx_unls", "idx_te
 PART_WORDS = ("train", "test", "unlabelled")
 SHOWN = 10
 MAX_DRAWS = 1000
+FEW_CLASSES = 5  # each in two groups, of which a draw leaves every class outside three folds
+MANY_GROUPS = 300  # of more, StratifiedGroupKFold would take seconds
 BEST_OF = 100  # draws of groups for a training part, of which the most even one counts
 ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
 SEEDS = 2**32  # seeds of numpy's RandomState have 32 bits
@@ -219,8 +221,9 @@ def group_folds(
 ) -> Iterator[Ints]:
     """Yield the ascending rows of each fold of groups (n,).
 
-    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; where one of these
-    holds all rows of a class, the first of up to ``MAX_DRAWS`` random draws without such a fold.
+    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; of more than
+    ``MANY_GROUPS`` groups, those of each class are dealt out in turn.  Where a fold holds all rows
+    of a class, they are the first of up to ``MAX_DRAWS`` random draws without such a fold.
     Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
     """
     if labels is None:
@@ -231,13 +234,38 @@ def group_folds(
     random, counts = np.random.RandomState(seed % SEEDS), _class_counts(groups, labels)
     of_rows = np.unique(groups, return_inverse=True)[1]
     for _ in range(n_repeats):
-        fold = _stratified_fold(n_folds, groups, labels, random)
+        if len(counts) > MANY_GROUPS:
+            fold = _dealt(counts, n_folds, random)
+        else:
+            fold = _stratified_fold(n_folds, groups, labels, random)
         for _ in range(MAX_DRAWS * bool(((counts > 0).sum(axis=0) > 1).all())):
             held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
             if not (held_out == counts.sum(axis=0)).any():
                 break
             fold = random.permutation(len(counts)) % n_folds
         yield from (np.flatnonzero(fold[of_rows] == number) for number in range(n_folds))
+
+
+def _dealt(counts: Ints, n_folds: int, random: np.random.RandomState) -> Ints:
+    """Return the fold of each of G groups, dealt out in turn by the rarest class of each.
+
+    Shapes: counts (G, k).
+    """
+    drawn = random.permutation(len(counts))
+    order = drawn[np.argsort(_rarest_classes(counts)[drawn], kind="stable")]
+    fold: Ints = np.empty(len(counts), dtype=np.intp)
+    fold[order] = np.arange(len(counts)) % n_folds
+    return fold
+
+
+def _rarest_classes(counts: Ints) -> Ints:
+    """Return for each of G groups the one of its classes that the fewest groups have.
+
+    Shapes: counts (G, k).
+    """
+    often = (counts > 0).sum(axis=0)
+    rarest: Ints = np.where(counts > 0, often, len(counts) + 1).argmin(axis=1)
+    return rarest
 
 
 def _stratified_fold(
@@ -371,10 +399,8 @@ def _ranks(dataset: Dataset, train: Ints, seed: int, *, stratified: bool = True)
         classes = dataset.class_numbers[train]
     of: Ints = np.arange(len(train))
     if dataset.row_groups is not None:  # each group counts for the rarest of its classes
-        counts = _class_counts(dataset.row_groups[train], classes)
         of = np.unique(dataset.row_groups[train], return_inverse=True)[1]
-        often = (counts > 0).sum(axis=0)
-        classes = np.where(counts > 0, often, len(counts) + 1).argmin(axis=1)
+        classes = _rarest_classes(_class_counts(dataset.row_groups[train], classes))
     ranks = np.empty(len(classes))
     for number in np.unique(classes):
         rows = np.flatnonzero(classes == number)
@@ -738,7 +764,8 @@ def n_inner_folds(
         raise DataError(where, f"folds = {spec.folds}", f"at most {most}, the {counted}", hint)
     if dataset.row_groups is not None and dataset.classes is not None:
         _check_groups(dataset, labelled, where, "Enlarge the training part, or remove [selection]")
-        _check_classes(dataset, labelled, inner_folds(dataset, labelled, spec, seed), where)
+        if min(spec.folds, most) < 3 or len(dataset.classes) > FEW_CLASSES:  # else there are such
+            _check_classes(dataset, labelled, inner_folds(dataset, labelled, spec, seed), where)
     return min(spec.folds, most) * spec.repeats
 
 

@@ -296,6 +296,16 @@ def test_few_cases_among_patients_are_divided_for_every_seed(seed: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("n_groups", [100, 400])
+def test_each_class_is_in_folds_of_groups_in_proportion(n_groups: int) -> None:
+    rng = np.random.default_rng(n_groups)
+    groups = np.repeat(np.arange(n_groups), 3)
+    y = np.repeat(rng.permutation(np.arange(n_groups) % 10 == 0), 3).astype(int)
+    for held_out in group_folds(5, 2, 1, groups, y):
+        assert len(held_out) == 3 * n_groups // 5
+        assert y[held_out].sum() == 3 * n_groups // 50
+
+
 @settings(deadline=None)
 @given(st.data())
 def test_folds_of_groups_leave_every_class_outside_where_that_can_be(draw: st.DataObject) -> None:
