@@ -334,6 +334,8 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
 def _reason(column: Column) -> str:
     if column.holds_dates:
         return "dates"
+    if column.names_parts:
+        return "parts of splits"
     if column.hardly_known:
         return HARDLY_KNOWN if column.counts else NO_VALUE
     if column.holds_texts:
@@ -375,6 +377,9 @@ def _dependence(look: TableProfile) -> Iterator[str]:
     for place in look.places:
         line = f"# groups = {spelled(place.name, None)}"
         yield _line(line, f"instead, to test on rows of other values: {len(place.counts)} of them")
+    for parts in (other for other in look.others if other.names_parts):
+        yield "# To take the parts of the table, instead of these lines and of ignore:"
+        yield f'# kind = "predefined"\n# column = {spelled(parts.name, None)}'
     dates = [other.name for other in look.others if other.orders_rows]
     if dates and column is None:
         yield "# To test later rows by earlier ones, instead of these lines:"

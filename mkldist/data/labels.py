@@ -149,10 +149,10 @@ def class_labels(
 _SOUGHT = """
 1 +1 + yes y true t positive pos case cases patient disease diseased sick ill malignant cancer tumor
 tumour relapse relapsed recurrence event dead died death deceased responder present abnormal
-affected mutant mutated active spam fraud default failure failed bad
+affected mutant mutated active spam fraud default failure failed bad ja oui si krank
 """
 _WITHOUT = """
-0 -1 - no n false f negative neg control controls ctl ctrl con healthy normal well benign absent
+0 -1 - no n false f negative neg control controls ctl ctrl healthy normal well benign absent nein
 none not without alive survived censored nonresponder unaffected wildtype wt inactive ham good ok
 """
 _POSITIVE, _NEGATIVE = frozenset(_SOUGHT.split()), frozenset(_WITHOUT.split())

@@ -23,6 +23,7 @@ from mkldist.data.csv_files import likely_format
 from mkldist.data.files import extension_of, open_source
 from mkldist.data.labels import finite_number, is_date
 from mkldist.data.opening import REWRITE
+from mkldist.data.splits import PART_WORDS
 from mkldist.data.tables import (
     BOOLEANS,
     LABEL_NAMES,
@@ -180,6 +181,11 @@ class Column:
         return self.numbers is not None and bool((self.numbers % 1 != 0).any())
 
     @property
+    def names_parts(self) -> bool:
+        """True if the values are the words for parts of predefined splits."""
+        return len(self.counts) > 1 and set(self.counts) <= set(PART_WORDS)
+
+    @property
     def repeats(self) -> bool:
         """True if some values occur several times."""
         return len(self.counts) < self.counts.total()
@@ -235,7 +241,7 @@ class Column:
         if self.is_numeric:
             return False
         few = len(self.counts) <= min(MOST_CATEGORIES, len(self.values) // 2)
-        return few and not self.holds_dates
+        return few and not self.holds_dates and not self.names_parts
 
     @property
     def is_regression(self) -> bool:
@@ -410,11 +416,14 @@ def inspected(path: Path, header: bool | None = None) -> tuple[dict[str, Column]
     if extension_of(path.name) in TEXT_TABLES:
         format = likely_format(path, str(path), header)
     columns = read_columns(path, format)
-    keys = _keys_of_cells(columns)
-    if not keys:
-        return columns, format
-    format = TableFormat(**format.changes, **keys)
-    return read_columns(path, format), format
+    for _ in range(2):  # the second time, of numbers that are known by then
+        keys = _keys_of_cells(columns)
+        if not keys:
+            break
+        words = [*format.missing_values, *keys.pop("missing_values", ())]
+        format = TableFormat(**{**format.changes, **keys, "missing_values": words})
+        columns = read_columns(path, format)
+    return columns, format
 
 
 def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -223,6 +223,22 @@ def test_a_table_without_a_header_is_said_and_read():
         run_init("wdbc.data", "--label", "f1", "--header", "--overwrite")
 
 
+def test_values_and_rows_that_are_not_known_are_said():
+    frame = pd.DataFrame({"a": np.arange(40) * 7 % 11 + 0.5, "b": np.arange(40) * 5 % 13 + 0.25})
+    frame.loc[::9, "a"] = -999
+    frame["part"] = np.where(np.arange(40) % 2, "train", "test")
+    frame["class"] = np.where(np.arange(40) % 3 == 0, "case", "ctl")
+    frame.loc[:3, "class"] = ""
+    frame.to_csv("t.csv", index=False, sep=";", decimal=",")
+    done = run_init("t.csv")
+    assert "missing_values = [-999]" in done.output
+    assert 'decimal = ","' in done.output
+    assert "t: 36 of 40 rows, 2 features" in done.output
+    assert "4 rows without a label, 'part' (ignored)" in done.output
+    assert '# column = "part"' in Path("t.toml").read_text()
+    assert load_sweep(Path("t.toml")).datasets[0].unlabelled == "drop"
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "npz", "svm"])
 def test_real_valued_labels_are_regression_in_every_format(ending):
     x, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) / 3
