@@ -248,7 +248,7 @@ def kernel_names(archive: NamedArrays, n_kernels: int, n_points: int) -> tuple[s
         if one not in archive:
             continue
         found = tuple(column(archive[one]).astype(str).ravel().tolist())
-        if one == "names" and len(found) == n_points != n_kernels:
+        if one == "names" and len(found) == n_points:
             continue  # those of the points
         if len(found) != n_kernels or len(set(found)) < n_kernels:
             place = f"{archive.where}, array {one!r}"
