@@ -7,6 +7,7 @@ part of it that builds the banks.
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -330,7 +331,11 @@ class _Sweep:
 
     def mend_snapshots(self) -> None:
         """Write damaged copies of the data anew, though no run is left that reads them."""
-        if any(map(damaged_files, self.folder.snapshots.glob("*/"))):
+        damaged = [path for path in self.folder.snapshots.glob("*/") if damaged_files(path)]
+        if damaged:
+            with writing(self.folder.snapshots):
+                for path in damaged:  # perhaps of data that the sweep no longer has
+                    shutil.rmtree(path)
             root = banks_root(self.spec, self.folder.path)
             wanted = {bank.id for bank in self.plan.banks}
             bank_refs(self.plan, self.resolved, wanted, root, self.folder.snapshots)
