@@ -147,7 +147,9 @@ class Work:
         return {key.id: ref for key, ref in self.banks.items()} | stored
 
 
-SECONDS_OF_PROCESSES = 5.0  # that starting processes takes, with their imports
+# Starting processes takes 4 s, and as much work as 10 s of a processor.  The forecast by typical
+# rates is two to five times what small tables take.
+SMALL_SECONDS = 10.0
 
 
 def planned(
@@ -235,7 +237,7 @@ def is_small(rounds: Rounds, batches: Iterable[BatchPlan]) -> bool:
     if plan.spec.execution == "isolated" or not own:
         return False
     costs = TaskCosts(plan, rounds.resolved.facts, rounds.memory_limit, TYPICAL)
-    return costs.together(batches) <= SECONDS_OF_PROCESSES
+    return costs.together(batches) <= SMALL_SECONDS
 
 
 T = TypeVar("T")

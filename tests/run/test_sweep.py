@@ -44,7 +44,7 @@ from mkldist.run.progress import (
 )
 from mkldist.run.sweep import dashboard_line
 from mkldist.run.sweep_setup import (
-    SECONDS_OF_PROCESSES,
+    SMALL_SECONDS,
     WallTime,
     is_small,
     parse_wall_time,
@@ -454,11 +454,11 @@ def test_a_bank_that_takes_long_to_build_is_no_small_work():
     """A run that looks at no kernel still waits for its bank."""
     text = sweep_text({}, repeats=1) + '[[methods]]\nname = "majority"'
     few = rounds_of(text)
-    text = text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 600")
+    text = text.replace("[0.1, 0.3, 1.0, 3.0]", MANY_WIDTHS).replace("n = 80", "n = 800")
     many = rounds_of(text)
     [bank] = many.most.banks
     assert bank.stored
-    assert bank.n_bytes / BYTES_BUILT_A_SECOND > SECONDS_OF_PROCESSES
+    assert bank.n_bytes / BYTES_BUILT_A_SECOND > SMALL_SECONDS
     assert is_small(few, few.most.batches)
     assert not is_small(many, many.most.batches)
 
