@@ -50,7 +50,7 @@ from mkldist.results.rows import hyperparameters, is_pooled, n_of_few_classes, t
 from mkldist.results.schema import COORDINATES, DATASET_SERIES, SPLIT, STATE, RunState
 from mkldist.scores import predicted_classes
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.model import TRIAL
+from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -45,7 +45,7 @@ from mkldist.results.schema import (
 )
 from mkldist.results.tree import Snapshot
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
-from mkldist.spec.model import TRIAL
+from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
     from pathlib import Path

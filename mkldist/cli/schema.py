@@ -87,7 +87,8 @@ def _table(keys: dict[str, Any]) -> dict[str, Any]:
 
 def _values(key: str, value: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a value of a parameter, or of several."""
-    from mkldist.spec.model import FROM, LINKED
+    from mkldist.spec.kinds import LINKED
+    from mkldist.spec.model import FROM
 
     about = {name: value.pop(name) for name in ("title", "description", "default") if name in value}
     ways: list[dict[str, Any]] = [value, {"type": "array", "items": value, "minItems": 1}]

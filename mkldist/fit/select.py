@@ -50,15 +50,8 @@ from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import plain_settings, validate
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, PreprocessingSpec
-from mkldist.spec.model import (
-    FROM,
-    LINKED,
-    TRIAL,
-    MethodSpec,
-    SelectionSpec,
-    SweepSpec,
-    is_from_method,
-)
+from mkldist.spec.kinds import LINKED, TRIAL
+from mkldist.spec.model import FROM, MethodSpec, SelectionSpec, SweepSpec, is_from_method
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -54,8 +54,8 @@ from mkldist.spec.datasets import (
     PreprocessingSpec,
     SplitsSpec,
 )
-from mkldist.spec.kinds import check_fits
-from mkldist.spec.model import LINKED, MethodSpec, SweepSpec
+from mkldist.spec.kinds import LINKED, check_fits
+from mkldist.spec.model import MethodSpec, SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}
 

@@ -21,10 +21,9 @@ from mkldist.methods.regularizers import imported_by
 from mkldist.solvers.base import ProblemFacts, one_of
 from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.solver_params import HingeParams
+from mkldist.spec.kinds import LINKED, TRIAL
 from mkldist.spec.model import (
     FROM,
-    LINKED,
-    TRIAL,
     MethodSpec,
     SearchSpec,
     SweepSpec,

@@ -24,7 +24,7 @@ from mkldist.results.rows import hyperparameters, is_validated, method_nodes, pl
 from mkldist.results.schema import DATA, RunState, metric_of
 from mkldist.results.status import SweepStatus, sweep_status
 from mkldist.results.tree import Snapshot
-from mkldist.spec.model import TRIAL
+from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -48,7 +48,7 @@ from mkldist.results.schema import (
     node_variables,
 )
 from mkldist.solvers.solver_params import setting
-from mkldist.spec.model import SOURCE_PREFIX, TRIAL
+from mkldist.spec.kinds import SOURCE_PREFIX, TRIAL
 
 if TYPE_CHECKING:
     from mkldist.bank.bank_kernels import BankKernels

@@ -34,7 +34,7 @@ from mkldist.results.schema import (
     metric_of,
 )
 from mkldist.scores import score_over_folds
-from mkldist.spec.model import TRIAL
+from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
     import pandas as pd

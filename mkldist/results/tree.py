@@ -140,7 +140,9 @@ class RunHead(NamedTuple):
     @classmethod
     def of(cls, head: Mapping[str, Any]) -> RunHead:
         """Return these of a head, see :meth:`mkldist.results.journal.Journal.scan`."""
-        numbers = {name: number for field in NUMBERS for name, number in {**head[field]}.items()}
+        numbers: dict[str, float] = {}
+        for field in NUMBERS:
+            numbers |= head[field]
         if head["state"] == RunState.COMPLETE.value:
             numbers |= {shown: head[name] for name, shown in _OF_COMPLETE.items()}
         return cls(

@@ -10,7 +10,6 @@ from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import StoreError, nearest
 from mkldist.results.folder import OutputFolder, read_manifest
-from mkldist.spec.load import sweep_file
 
 if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec
@@ -45,10 +44,10 @@ def results_of(given: Path, *, several: bool = False) -> Path:
         if not several:
             _refuse_folder_of_sweeps(given)
         return given
+    from mkldist.spec.load import load_sweep, sweep_file  # not for those who name a folder
+
     file = sweep_file(given)
     if file.is_file():
-        from mkldist.spec.load import load_sweep  # not for those who name a folder
-
         folder = output_path(load_sweep(file))
         if not folder.exists():
             raise StoreError(
@@ -83,6 +82,8 @@ def _refuse_folder_of_sweeps(given: Path) -> None:
 
 def sweep_file_of(given: Path) -> Path:
     """Return the sweep file that a path or name means."""
+    from mkldist.spec.load import sweep_file
+
     file = sweep_file(given)
     if file.is_file():
         return file

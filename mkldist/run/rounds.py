@@ -34,7 +34,8 @@ from mkldist.results.journal import Journal
 from mkldist.results.schema import SPLIT, RunState
 from mkldist.solvers.grids import MethodGrid, Space, Span
 from mkldist.solvers.solver_params import setting
-from mkldist.spec.model import LINKED, SOURCE_PREFIX, TRIAL, SearchSpec, SweepSpec
+from mkldist.spec.kinds import LINKED, SOURCE_PREFIX, TRIAL
+from mkldist.spec.model import SearchSpec, SweepSpec
 
 if TYPE_CHECKING:
     import optuna

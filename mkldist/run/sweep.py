@@ -59,7 +59,8 @@ from mkldist.run.sweep_setup import (
     tree_facts,
     with_recorded,
 )
-from mkldist.spec.model import TRIAL, SweepSpec
+from mkldist.spec.kinds import TRIAL
+from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -149,6 +149,16 @@ Option = Annotated[
 ]
 
 
+LINKED = "C"
+"""The parameter whose values another method may give."""
+
+SOURCE_PREFIX = "source_"
+"""Begins the names of dims of the results that are those of the other method."""
+
+TRIAL = "trial"
+"""Dimension of the results along which the trials of a search lie."""
+
+
 def as_path(name: str, value: object) -> Path:
     """Return a path that an argument gives."""
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):

@@ -132,12 +132,6 @@ class SelectionSpec(Model):
 FROM = "from"
 """Key of the table that names the other method."""
 
-LINKED = "C"
-"""The parameter whose values another method may give."""
-
-SOURCE_PREFIX = "source_"
-"""Begins the names of dims of the results that are those of the other method."""
-
 
 def is_from_method(value: Any) -> TypeGuard[dict[str, Any]]:
     """Return True if a value of a parameter is meant to come from another method.
@@ -148,10 +142,6 @@ def is_from_method(value: Any) -> TypeGuard[dict[str, Any]]:
     (True, False)
     """
     return isinstance(value, dict) and FROM in value
-
-
-TRIAL = "trial"
-"""Dimension of the results along which the trials of a search lie."""
 
 
 class MethodSpec(Model):
