@@ -70,6 +70,7 @@ def _later(case: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API is not set.*")
+@pytest.mark.filterwarnings("ignore:OneClassMKL. .* all outliers")  # 15 rows of 30 features
 @checks()
 def test_scikit_learn(estimator, check):
     check(estimator)
