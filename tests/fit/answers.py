@@ -22,7 +22,6 @@ from tests.fit.problems import (
     TWO,
     X,
     against_rest,
-    weights_of,
 )
 from tests.fit.ways import Found, by_solve, neighbours_laplacian, standardised
 
@@ -58,10 +57,3 @@ def one_class() -> Found:
     inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
     bank = mkldist.KernelBank(inner, FEW_KERNELS, normalisation="trace")
     return by_solve("primalmkl", bank, np.ones(len(inner)), POINTS[NEW], loss="one-class", C=OUTER)
-
-
-def weighted(method: str) -> Found:
-    """Return the answer where the points have weights."""
-    weights = weights_of(TWO[TRAIN])
-    labels = TWO[TRAIN]
-    return by_solve(method, few_kernels(), labels, POINTS[NEW], weights=weights, **METHODS[method])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import mkldist
+from mkldist.fit.inputs import Features
 from tests.fit import answers
-from tests.fit.answers import POINTS, three_classes, two_classes, weighted
+from tests.fit.answers import POINTS, three_classes, two_classes
 from tests.fit.problems import (
     ALL_KERNELS,
     FEW_KERNELS,
@@ -215,23 +217,21 @@ def test_one_class_of_the_estimator() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", WEIGHING)
 def test_weights_of_points(method: str) -> None:
-    expected = weighted(method)
     points, labels = POINTS[TRAIN], TWO[TRAIN]
-    weights = weights_of(labels)
-    by_rows = classifier(method, **PLAIN).fit(points, labels, sample_weight=weights)
-    expected.assert_near(by_estimator(by_rows, POINTS[NEW]))
-    alone = weights / np.where(labels > 0, 3.0, 1.0)
-    by_class = classifier(method, class_weight={1: 3.0}, **PLAIN)
-    by_class.fit(points, labels, sample_weight=alone)
-    expected.assert_near(by_estimator(by_class, POINTS[NEW]))
-    frame = classifier(method, **PLAIN)
-    some = np.arange(len(labels)) % 5 > 0
-    frame.fit(points, labels, sample_weight=np.where(some, weights, 0.0))
-    bank = mkldist.KernelBank(points[some], FEW_KERNELS, normalisation="trace")
-    without = by_solve(
-        method, bank, labels[some], POINTS[NEW], weights=weights[some], **METHODS[method]
-    )
-    without.assert_near(by_estimator(frame, POINTS[NEW]))
+    weights, some = weights_of(labels), np.arange(len(labels)) % 5 > 0
+    for own, classes in (
+        (weights, None),
+        (weights / np.where(labels > 0, 3.0, 1.0), {1: 3.0}),  # which do not weigh in traces
+        (np.where(some, weights, 0.0), None),
+    ):
+        model = classifier(method, class_weight=classes, **PLAIN)
+        model.fit(points, labels, sample_weight=own)
+        used = own > 0.0
+        counted = replace(Features.of(points[used]), weights=own[used])
+        bank = mkldist.KernelBank(counted, FEW_KERNELS, normalisation="trace")
+        given = {"weights": weights[used], **METHODS[method]}
+        expected = by_solve(method, bank, labels[used], POINTS[NEW], **given)
+        expected.assert_near(by_estimator(model, POINTS[NEW]))
 
 
 @pytest.mark.slow
