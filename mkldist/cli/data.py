@@ -203,7 +203,7 @@ def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> st
     if not sys.stdin.isatty():
         raise DataError(
             str(data),
-            "no header, so that columns are called f0, f1, …"
+            "no header, so that columns are called f0, f1, … (unless you give --header)"
             if format.header is False
             else f"no column that is called {LABEL_WORDS}",
             "the name of the label column",

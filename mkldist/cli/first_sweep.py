@@ -134,7 +134,7 @@ class Facts:
         for name, table in (("", self.format), *((n, v.format) for n, v in self.views.items())):
             for key, value in table.changes.items():
                 of = f"view {name!r}: " if name else ""
-                yield f"{of}{FORMAT_WORDS[key]}: {key} = {spelled(value)}"
+                yield f"{of}{_words(key, value)}: {key} = {spelled(value)}"
         column = self.look and self.look.groups
         if column:
             values = f"{len(column.counts)} values in {self.n_rows} rows"
@@ -230,7 +230,12 @@ def _file(data: Path, file: Path) -> str:
 def _format(format: TableFormat) -> Iterator[str]:
     """Yield the keys that say how a table is written."""
     for key, value in format.changes.items():
-        yield _line(f"{key} = {spelled(value, None)}", FORMAT_WORDS[key])
+        yield _line(f"{key} = {spelled(value, None)}", _words(key, value))
+
+
+def _words(key: str, value: Any) -> str:
+    """Return what a key of a format says."""
+    return "the first line names the columns" if value is True else FORMAT_WORDS[key]
 
 
 def _impute(facts: Facts) -> Iterator[str]:

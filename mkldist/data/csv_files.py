@@ -22,7 +22,7 @@ from mkldist.core.wording import RowLabels, in_lines, pluralize, truncate
 from mkldist.data.checks import MISSING_VALUES, numbered_features
 from mkldist.data.labels import finite_number
 from mkldist.data.opening import REWRITE, opened
-from mkldist.data.tables import PLAIN, UNNAMED, Table, TableProblems
+from mkldist.data.tables import LABEL_NAMES, PLAIN, UNNAMED, Table, TableProblems
 from mkldist.errors import DataError
 from mkldist.spec.datasets import WHITE_SPACE, TableFormat
 
@@ -263,9 +263,12 @@ def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         and (finite_number(name) is not None or name.casefold() in MISSING_VALUES | {"inf"})
         for place, name in enumerate(names)
     ]
+    columns = [{field.strip() for field in column} for column in zip(*rows, strict=False)]
+    words = LABEL_NAMES - {"y"}  # which often stands for yes
+    if any(n.casefold() in words and n not in c for n, c in zip(names, columns, strict=False)):
+        return False  # as above wavelengths, whose names are numbers
     if 2 * sum(numbers) > len(names):
         return True
-    columns = [{field.strip() for field in column} for column in zip(*rows, strict=False)]
     alike = [
         bool(name) and (name in own or _is_like(name, own))
         for name, own in zip(names, columns, strict=False)

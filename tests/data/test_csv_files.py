@@ -120,6 +120,7 @@ def test_a_first_line_of_data_is_not_lost(tmp_path: Path, rows: str) -> None:
         "y,a,b\ny,1,2\nn,2,3\n",
         "x1,x2,label\n1,2,x1\n3,4,x2\n",
         "note,class\nfree text,a\nother,b\n",
+        "400,402,404,class\n1,2,3,a\n4,5,6,b\n",
     ],
 )
 def test_a_header_is_no_row(tmp_path: Path, text: str) -> None:
