@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import click
 
@@ -89,8 +89,9 @@ def command() -> None:
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    for stream in filter(None, (sys.stdout, sys.stderr)):  # consoles may lack letters such as ±
-        cast("io.TextIOWrapper", stream).reconfigure(errors="replace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # of a console that may lack letters such as ±
+            stream.reconfigure(errors="replace")
     with own_handlers(), reporting():
         interrupt_by_all_signals()
         command.main(prog_name="mkldist", standalone_mode=False)

@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_damage_is_found(tmp_path: Path) -> None:
-    with mistake("missing, cut short or damaged", "Run the sweep again", error=StoreError):
+    with mistake("missing, cut short or damaged", error=StoreError):
         load_snapshot(tmp_path / "absent")
     save_snapshot(tmp_path, DATASET, SPLITS)
     array = next(tmp_path.glob("x-*.npy"))
