@@ -6,8 +6,8 @@ process and its workers are a session of their own, so that Ctrl-C and the end o
 the coordinator alone.  They end when the coordinator does, however that ends: its end of a pipe
 closes, or, where processes that it forked hold that end too, another process adopts its child.
 
-:class:`ThreadWorker` is for sweeps that end before processes would start.  It has the part of
-Dask's client that the loop of a sweep uses.  The thread ends with the process: an interrupt does
+:class:`ThreadWorker` is for sweeps of so little work that processes would not pay.  It has the part
+of Dask's client that the loop of a sweep uses.  The thread ends with the process: an interrupt does
 not wait for its task.  There is one thread, because several would wait for each other in the
 interpreter while the clocks of their runs go on.
 """

@@ -1,7 +1,6 @@
 """Preparation of a sweep: its plan, its work as workers get it, and how long that may take.
 
-A thread of this process does a sweep that is so small that it ends before other processes would
-start.
+A thread of this process does a sweep of so little work that other processes would not pay.
 """
 
 from __future__ import annotations
@@ -226,7 +225,7 @@ def batch_settings(spec: SweepSpec, *, predictions: bool = False) -> BatchSettin
 
 
 def is_small(rounds: Rounds, batches: Iterable[BatchPlan]) -> bool:
-    """Return True if some batches of a sweep end before processes would start.
+    """Return True if some batches of a sweep are so little work that processes would not pay.
 
     A method that kills its process would end the sweep, and this process does other things while
     clocks go.  So this is False for methods that do not come with mkldist, and for isolated runs,
