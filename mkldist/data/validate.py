@@ -102,6 +102,7 @@ def validate(
         summary=replace(raw.summary, n_rows=n_points, notes=notes, left_out=left_out),
         row_labels=row_labels,
     )
+    _check_weighing(dataset, where)
     if raw.sparse is not None:
         return _with_sparse(dataset, spec, raw, rows, where)
     if raw.x is None:
@@ -111,6 +112,22 @@ def validate(
         return _with_grams(dataset, spec, raw, rows, where)
     x = raw.x if whole else _taken(raw, raw.x, rows, None)
     return _with_features(dataset, spec, raw, x, rows, where)
+
+
+def _check_weighing(dataset: Dataset, where: str) -> None:
+    """Refuse a class whose rows all have weight 0: no method could learn it."""
+    if dataset.classes is None or dataset.weights is None:
+        return
+    numbers, known = dataset.class_numbers, dataset.labelled
+    sums = np.bincount(numbers[known], dataset.weights[known], len(dataset.classes))
+    for name, total in zip(dataset.classes, sums, strict=True):
+        if total == 0.0:
+            others = ", ".join(f'"{one}"' for one in dataset.classes if one != name)
+            found = f"weight 0 for all rows of class {name!r}"
+            hint = f"Leave the class out: classes = [{others}]"
+            raise DataError(
+                f"{where}: weights", found, "rows of weight above 0 in each class", hint
+            )
 
 
 def _check_indefinite(spec: DatasetSpec, raw: RawData, where: str) -> None:

@@ -13,7 +13,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist.errors import SpecError
+from mkldist.errors import DataError, SpecError
 from mkldist.kernels import Gaussian
 from mkldist.results.journal import Journal
 from tests.fit.ways import called
@@ -174,6 +174,11 @@ def test_a_changed_weight_runs_anew_and_the_same_one_does_not():
         counts.append(n_runs())
     swept([{"name": "majority"}], TWO, class_weight="balanced", weights=WEIGHTS)
     assert [*counts, n_runs()] == [1, 2, 2, 3]
+
+
+def test_a_class_of_weight_zero_is_refused_by_its_name():
+    with pytest.raises(DataError, match=r"weight 0 for all rows of class '1'.*\[\"0\", \"2\"\]"):
+        swept([{"name": "level"}], THREE, weights=(THREE != "1").astype(float))
 
 
 def test_methods_that_cannot_weigh_points_are_refused_and_those_that_can_named():
