@@ -19,8 +19,6 @@ THRESHOLD_METRICS = ("error", "balanced_error", "f1")
 """Metrics that depend on the threshold; the others are of the order or of probabilities."""
 OF_THE_MOST_PROBABLE = ("error", "log_loss", "brier")
 """Metrics by which the class of the greatest probability is the best prediction."""
-MOST_STEPS = 100
-"""Newton steps to a sigmoid, which take three to ten."""
 
 
 @dataclass(frozen=True)
@@ -204,24 +202,20 @@ def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
         return flat
     z = np.stack([(values - centre) / spread, np.ones(len(values))])
 
-    def loss(p: Floats) -> float:
+    def loss(p: Floats) -> tuple[float, Floats]:
         odds = p @ z
-        return float(shares @ (np.logaddexp(0.0, odds) - targets * odds))
+        value = float(shares @ (np.logaddexp(0.0, odds) - targets * odds))
+        return value, z @ (shares * (scipy.special.expit(odds) - targets))
 
-    found: Floats = np.array([0.0, flat.intercept])
-    value = loss(found)
-    for _ in range(MOST_STEPS):
-        own = scipy.special.expit(found @ z)
-        gradient = z @ (shares * (own - targets))
-        if np.abs(gradient).max() <= 1e-10:
-            break
-        curvature = (z * (shares * own * (1.0 - own))) @ z.T
-        step = np.linalg.solve(curvature + 1e-12 * np.eye(2), gradient)
-        while (new := loss(found - step)) > value and np.abs(step).max() > 1e-12:
-            step /= 2.0
-        if new > value:  # by rounding alone
-            break
-        found, value = found - step, new
+    def curvature(p: Floats) -> Floats:
+        own = scipy.special.expit(p @ z)
+        found: Floats = (z * (shares * own * (1.0 - own))) @ z.T
+        return found
+
+    start = np.array([0.0, flat.intercept])
+    found = scipy.optimize.minimize(
+        loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
+    ).x
     slope = float(found[0]) / spread
     return Sigmoid(slope, float(found[1]) - slope * centre) if slope > 0.0 else flat
 
