@@ -1,14 +1,14 @@
 """Imputation and scaling of features, and scaling of real labels, by statistics of chosen rows.
 
-Statistics are taken a few megabytes at a time, and so are rows filled and scaled, so that memory
-takes the result and little else beside features that are mapped from a file.  They are those of
-scikit-learn's transformers, whose import would take a worker a second of processor time.
+The statistics are those of scikit-learn's transformers, fitted a few megabytes at a time, and so
+are rows filled and scaled, so that memory takes the result and little else beside features that are
+mapped from a file.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -68,15 +68,6 @@ def _filled(x: Floats, fill: Floats | None, absent: Bools | None = None) -> Floa
     return np.where(missing if absent is None else missing & ~absent, fill, x)
 
 
-class _Statistics(NamedTuple):
-    """Least, greatest and mean value and variance of each feature, (d,), without missing values."""
-
-    low: Floats
-    high: Floats
-    mean: Floats
-    variance: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Features (n, d) whose missing values are filled where rows are asked for.
@@ -117,32 +108,20 @@ class _Rows:
         """Return some rows."""
         return _filled(self.x[rows], self.fill, None if self.absent is None else self.absent[rows])
 
-    def statistics(self) -> _Statistics:
-        """Return the statistics of the fitted rows."""
-        d = self.x.shape[1]
-        low, high, mean = np.full(d, np.nan), np.full(d, np.nan), np.zeros(d)
-        total, squares = np.zeros(d), np.zeros(d)  # of weights, and of weighted squared deviations
+    def statistics(self, kind: str = "zscore") -> tuple[Any, Any]:
+        """Return ``MinMaxScaler`` and, for ``zscore``, ``StandardScaler`` of the fitted rows."""
+        from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+        ranges, moments = MinMaxScaler(), StandardScaler()
         fitted = np.arange(len(self.x)) if self.fitted is None else self.fitted
-        weights = np.ones(len(fitted)) if self.weights is None else self.weights
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            for block in row_blocks(len(fitted), self.x.itemsize * d):
-                rows = np.asarray(self[fitted[block]], dtype=np.float64)
-                low = np.fmin(low, np.fmin.reduce(rows, axis=0))
-                high = np.fmax(high, np.fmax.reduce(rows, axis=0))
-                missing = np.isnan(rows)
-                own, rows = (
-                    np.where(missing, 0.0, weights[block, None]),
-                    np.where(missing, 0.0, rows),
-                )
-                known = own.sum(axis=0)
-                before, total = total, total + known
-                share = known / np.where(total > 0.0, total, 1.0)
-                # The mean of these rows, then that of all before and these (Chan et al. 1983)
-                shift = (own * rows).sum(axis=0) / np.where(known > 0.0, known, 1.0) - mean
-                squares += (own * (rows - (mean + shift)) ** 2).sum(axis=0)
-                squares += before * share * shift**2
-                mean = mean + share * shift
-            return _Statistics(low, high, mean, squares / total)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block in row_blocks(len(fitted), self.x.itemsize * self.x.shape[1]):
+                rows = self[fitted[block]]
+                ranges.partial_fit(rows)
+                if kind == "zscore":
+                    own = None if self.weights is None else self.weights[block]
+                    moments.partial_fit(rows, sample_weight=own)
+        return ranges, moments
 
     def scale(self, spec: PreprocessingSpec) -> FeatureScale:
         """Return the scaling of rows as they are filled, by statistics of the fitted ones."""
@@ -155,10 +134,11 @@ class _Rows:
             blocks = row_blocks(len(fitted), self.x.itemsize * d)
             counts = sum(weights[b] @ (np.nan_to_num(self[fitted[b]]) != 0.0) for b in blocks)
             return _term_scale(float(weights.sum()), np.asarray(counts, dtype=np.float64))
-        low, high, mean, variance = self.statistics()
+        ranges, moments = self.statistics(spec.scale)
+        low, high = ranges.data_min_, ranges.data_max_
         with np.errstate(over="ignore", invalid="ignore"):
             if spec.scale == "zscore":
-                centre, spread = mean, np.sqrt(variance)
+                centre, spread = moments.mean_, np.sqrt(moments.var_)
             else:
                 centre, spread = low / 2 + high / 2, high / 2 - low / 2
         # Rounding can give a constant feature a tiny spread, and a mean next to its value.
@@ -301,9 +281,9 @@ def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
         variances = mean_variance_axis(dataset.sparse, axis=0, weights=dataset.weights)[1]
         return np.asarray(np.sqrt(variances) / _sparse_scale(spec, dataset, None).spread)
     rows = _Rows.of(spec, dataset, None, dataset.impute)
-    low, high, _, variance = rows.statistics()
-    deviations = np.where(low != high, np.sqrt(variance), 0.0)
-    return np.asarray(deviations / rows.scale(spec).spread)
+    ranges, moments = rows.statistics()
+    varies = ranges.data_min_ != ranges.data_max_
+    return np.asarray(np.where(varies, np.sqrt(moments.var_), 0.0) / rows.scale(spec).spread)
 
 
 def fitted_preprocessing(

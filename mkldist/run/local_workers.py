@@ -171,7 +171,8 @@ def serve(order: Mapping[str, Any]) -> None:
 def import_once() -> None:
     """Start the process that workers fork from; it imports what they need, for all of them."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["distributed", "mkldist.run.tasks", "numba", "zarr"])
+    used = ["distributed", "mkldist.run.tasks", "numba", "zarr", "sklearn.preprocessing"]
+    context.set_forkserver_preload(used)
     first = context.Process(target=os.getpid)
     first.start()
     first.join()

@@ -228,8 +228,7 @@ def test_a_worker_takes_the_memory_that_its_plan_predicts(
     assert outcome.counts[RunState.COMPLETE] == 2
     predicted = outcome.plan.memory_per_worker
     assert outcome.plan.bank_bytes > 0.4 * predicted
-    # Where values are missing, workers import scikit-learn, too, which the prediction counts.
-    assert 0.55 * predicted < peak < 1.1 * predicted
+    assert 0.65 * predicted < peak < 1.1 * predicted
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
