@@ -106,17 +106,6 @@ def test_status_imports_only_what_reads_records(finished):
 
 
 @pytest.mark.slow
-def test_a_worker_scales_features_without_scikit_learn():
-    loaded = modules_after("""
-import numpy as np
-from mkldist.data.preprocessing import feature_scale
-from mkldist.spec.datasets import PreprocessingSpec
-feature_scale(PreprocessingSpec(), np.eye(4))
-""")
-    assert not loaded & HEAVY
-
-
-@pytest.mark.slow
 def test_looking_at_records_does_not_import_xarray():
     loaded = modules_after("from mkldist.results.journal import Journal")
     assert not loaded & (HEAVY | {"rich"})

@@ -226,7 +226,7 @@ class BankView:
                 return (self.scale * bank_answer.T).T
             case Matvec(kernels, _):
                 taken = bank_answer if self.index is None else bank_answer[:, self.index]
-                if self.centred:
+                if self.centred and taken.size:
                     taken = taken - np.average(taken, axis=1, weights=self.shares, keepdims=True)
                 return (self.scale[kernels] * taken.T).T
 
