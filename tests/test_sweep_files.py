@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import mkldist
-from mkldist.data.catalogue import list_datasets
+from mkldist.data.catalogue import list_datasets, located
 from mkldist.methods.registry import METHODS
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
@@ -52,6 +52,10 @@ def test_a_sweep_file_can_be_planned(file, data_dir):
     wanted = {entry.source or entry.name for entry in spec.datasets}
     if not wanted <= known:
         pytest.skip(f"no data set {', '.join(sorted(wanted - known))} here; see --data-dir")
+    graphs = [graph for entry in spec.datasets if (graph := spec.graph_of(entry)) is not None]
+    for name in sorted({graph.distances for graph in graphs} - {None}):
+        if not located(name, folders, file.parent).exists():
+            pytest.skip(f"no distances {name} here; the sweep file says how to make them")
     resolved = resolve(spec, folders, file.parent)
     plan = make_plan(spec, resolved.facts, resolved.banks, resolved.grids, 2, None)
     n_runs = sum(

@@ -288,6 +288,7 @@ class Dataset:
     row_order: Ints | None = None  # (n,) rows in the order of time; None if they are so already
     views: dict[str, View] = field(default_factory=dict)  # blocks of the features
     given: dict[str, GramView] = field(default_factory=dict)  # views that are Gram matrices
+    distances: dict[str, Floats] = field(default_factory=dict)  # (n, n) of graphs, by their files
     sparse: Any = None  # (n, d) csr_array instead of `x`
     summary: ImportSummary = field(default_factory=ImportSummary)  # for the user to read
     columns: SourceColumns | None = None  # that features are made of
@@ -352,6 +353,7 @@ class Dataset:
         given = [array for one in self.given.values() for array in one.content]
         texts = fingerprint_parts(self.texts)
         others = (*task, *impute, *groups, *weights, *optional, *given, *sparse, *texts)
+        others += tuple(self.distances.values())
         return array_id(self.x, self.y, self.grams, *others)
 
     @cached_property

@@ -17,7 +17,7 @@ from mkldist.data.checks import row_blocks
 from mkldist.data.dataset import Dataset, Split
 from mkldist.errors import DataError
 from mkldist.kernel_functions.bases import is_sparse
-from mkldist.spec.datasets import PreprocessingSpec
+from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.kinds import Imputation
 
 ROUNDING = 1e-12  # of sums of weights, relative
@@ -260,6 +260,25 @@ def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None
     """
     rows = _Rows.of(spec, dataset, split, dataset.impute)
     return rows.x if rows.fill is None else rows[slice(None)]
+
+
+def graph_points(
+    graph: GraphTable,
+    spec: PreprocessingSpec,
+    dataset: Dataset,
+    split: Split | None = None,
+    x: Any = None,
+) -> Any:
+    """Return the points that a graph joins, those known in a split; or the distances between them.
+
+    Without a split, they are all points; `x` are all rows, preprocessed, if they are at hand.
+    """
+    known = np.arange(dataset.n_points) if split is None else split.known
+    if graph.distances is not None:
+        return dataset.distances[graph.distances][np.ix_(known, known)]
+    if graph.of_raw_features:
+        x = filled(spec, dataset, split)
+    return (preprocessed(spec, dataset, split) if x is None else x)[known]
 
 
 def feature_scale(

@@ -30,7 +30,7 @@ from mkldist.data.dataset import Dataset, GramView, Split, TextColumns, View, sp
 from mkldist.errors import StoreError, UnreadableError
 
 HEADER = "snapshot.json"
-VERSION = 7
+VERSION = 8
 PLAIN = (
     "name", "classes", "feature_names", "groups", "views", "origin", "impute", "columns",
     "view_columns", "gram_names",
@@ -40,7 +40,7 @@ ARRAYS = ("x", "y", "grams", "row_groups", "weights", "ids")
 PARTS = ("train", "test", "unlabelled")
 SPARSE = ("sparse-data", "sparse-indices", "sparse-indptr", "sparse-shape")
 TEXTS = ("texts-content", "texts-ends")
-MAPPED = ("x", "grams", "given-")  # beginnings of keys of arrays that workers may map
+MAPPED = ("x", "grams", "given-", "distances-")  # beginnings of keys of arrays that workers may map
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError)
 _REFUSALS = (OSError, MemoryError)
 _REMEDY = "Repeat the sweep's command: it is made anew"
@@ -59,6 +59,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         **{part: np.concatenate([np.zeros(0, np.int64), *rows]) for part, rows in parts.items()},
         **{f"given-{i}": one.grams for i, one in enumerate(dataset.given.values())},
         **{f"present-{i}": one.present for i, one in enumerate(dataset.given.values())},
+        **{f"distances-{i}": one for i, one in enumerate(dataset.distances.values())},
         **({} if sparse is None else dict(zip(SPARSE, sparse_parts(sparse), strict=True))),
         **({} if texts is None else dict(zip(TEXTS, texts.arrays, strict=True))),
     }
@@ -67,6 +68,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         "version": VERSION,
         **{name: to_jsonable_python(getattr(dataset, name)) for name in PLAIN},
         "given": {n: [one.missing, one.made_of, one.names] for n, one in dataset.given.items()},
+        "distances": list(dataset.distances),
         "texts": None if texts is None else to_jsonable_python([texts.names, texts.views]),
         "files": files,
         "sizes": {part: [len(one) for one in rows] for part, rows in parts.items()},
@@ -147,6 +149,7 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
         name: GramView(arrays[f"given-{i}"], arrays[f"present-{i}"], missing, made, tuple(names))
         for i, (name, (missing, made, names)) in enumerate(header["given"].items())
     }
+    distances = {name: arrays[f"distances-{i}"] for i, name in enumerate(header["distances"])}
     sparse, texts = None, None
     if SPARSE[0] in arrays:
         from scipy.sparse import csr_array
@@ -161,7 +164,7 @@ def _dataset_of(header: dict[str, Any], arrays: dict[str, Any]) -> Dataset:
     fields: dict[str, Any] = {name: arrays.get(name) for name in ARRAYS}
     for name in PLAIN:
         fields[name] = TypeAdapter(types[name]).validate_python(header[name])
-    return Dataset(**fields, given=given, sparse=sparse, texts=texts)
+    return Dataset(**fields, given=given, distances=distances, sparse=sparse, texts=texts)
 
 
 def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[np.intp]]:

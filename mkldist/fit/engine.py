@@ -37,7 +37,7 @@ from mkldist.core.devices import CPU
 from mkldist.core.memory import groups_at_once, kept_arrays_bytes, view_cache_bytes
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import class_weights
-from mkldist.data.preprocessing import TargetScale, filled, preprocessed, target_scale
+from mkldist.data.preprocessing import TargetScale, graph_points, preprocessed, target_scale
 from mkldist.data.splits import inner_folds
 from mkldist.errors import DataError, UnreadableError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
@@ -194,12 +194,9 @@ class BankInputs:
         self, graph: GraphTable, split: int, make: Callable[..., Any] = graph_laplacian
     ) -> Any:
         """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense."""
-        points, divided = self.points, self.splits[split]
-        if points is None:
-            raise DataError(self.dataset.name, "Gram matrices", "features, for a graph")
-        if graph.of_raw_features:
-            points = filled(self.preprocessing, self.dataset, divided)
-        found = make(points[divided.known], graph.graph)
+        divided = self.splits[split]
+        points = graph_points(graph, self.preprocessing, self.dataset, divided, self.points)
+        found = make(points, graph.graph)
         # A power of a sparse Laplacian fills up, and a dense product is then faster.
         return found.toarray() if found.nnz > DENSE_SHARE * found.shape[0] ** 2 else found
 

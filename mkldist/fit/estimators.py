@@ -554,6 +554,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Return the graph Laplacian of prepared rows."""
         from mkldist.kernels.graph import graph_laplacian, graph_spec
 
+        if graph.get("distance") == "precomputed":
+            hint = "Give the Laplacian of distances to mkldist.solve, or their file to a sweep"
+            raise SpecError("graph.distance", "'precomputed'", "distances between rows of X", hint)
         if not points.shape[1]:
             raise SpecError("graph", "columns of texts alone", "features of numbers beside them")
         if not is_sparse(points) and np.isnan(points).any():
@@ -1525,7 +1528,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
         Strength of the smoothness on the graph; without effect for rls, which uses no graph.
     graph : dict, optional
         The keys of ``[graph]`` in a sweep file, such as ``{"neighbours": 6}``.  The graph is made
-        of the features after imputation and scaling.
+        of the features after imputation and scaling; it has no ``distances``.
     kernels, normalisation, impute, scale, tol, groups, views, missing_views, texts
         As for :class:`mkldist.MKLClassifier`; fitted on labelled and unlabelled rows.
     backend, random_state, verbose

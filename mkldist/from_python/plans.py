@@ -150,9 +150,11 @@ def _words(graph: GraphTable) -> str:
     joined = f"{graph.neighbours} neighbours"
     if graph.kind == "epsilon":
         joined = f"all within {graph.epsilon:g}"
-    features = "raw" if graph.of_raw_features else "preprocessed"
+    of = f"{graph.distance}, {'raw' if graph.of_raw_features else 'preprocessed'} features"
+    if graph.distances is not None:
+        of = f"distances of {graph.distances}"
     power = f" to the power {graph.power}" if graph.power > 1 else ""
-    return f"{joined}, {graph.distance}, {features} features, {graph.laplacian}{power}"
+    return f"{joined}, {of}, {graph.laplacian}{power}"
 
 
 def factor_lines(plan: Plan) -> list[str]:

@@ -16,10 +16,7 @@ Both are symmetric and positive semi-definite, and so is the power ``L^p``, the 
 * A point without neighbours, which occurs only in epsilon graphs, has a zero row and column in
   both Laplacians: they leave the value of f there free.
 * The cosine distance is ``d = 1 - cosine``; a zero vector has distance 1 from all other points.
-* The tangent distance is two-sided, with all seven deformations.
-* The search for the k nearest points in affine distance is confined to the 10 k nearest points in
-  the tangent distance of affine deformations.  Argyriou et al. confine it to the twenty nearest
-  points in Euclidean distance.
+* Precomputed distances (n, n) take the place of points: symmetric, not negative, 0 from itself.
 
 The kernel of a graph with Laplacian L is ``G = L^+``.  Its functions are smooth on the graph: their
 norm is that of the graph, ``f'G^+ f = f'L f``, for f without the components that L leaves free,
@@ -32,7 +29,7 @@ References
 L. Guo, L. Jin, Laplacian support vector machines with multi-kernel learning, IEICE Transactions on
 Information and Systems E94-D, 2011, step 3 of the algorithm (L = P - W).
 Z. Hao, G. Yuan, X. Yang, Z. Chen, A primal method for multiple kernel learning, 2012, section 5.3
-(k = 10; Euclidean, affine transformation and tangent distances).
+(k = 10).
 A. Argyriou, M. Herbster, M. Pontil, Combining graph Laplacians for semi-supervised learning,
 NIPS 18, 2005.
 M. Belkin, P. Niyogi, V. Sindhwani, Manifold regularization, JMLR 7, 2006 (heat weights, L^p).
@@ -47,13 +44,12 @@ import numpy as np
 import scipy
 from pydantic import ValidationError
 
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.errors import DataError
-from mkldist.kernels.image_distances import AFFINE, affine_distances, two_sided_distances
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.load import most_telling, spec_error
 
-CANDIDATES = 10  # for each neighbour in affine distance
+ROUNDING = 1e-6  # of distances in single precision, relative to the largest
 
 __all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec"]
 
@@ -85,7 +81,7 @@ def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
     Parameters
     ----------
     x : (n, d) array-like or scipy sparse
-        Points, finite; for distances of images, square images (n, s²), row by row of pixels.
+        Points, finite; or the distances between them (n, n) where that of `spec` is precomputed.
     spec : GraphSpec
         The graph and its Laplacian.
 
@@ -182,11 +178,9 @@ def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]
             f"at most {n - 1}",
             "Lower it",
         )
-    precomputed = spec.distance in ("tangent", "affine")
-    metric = "precomputed" if precomputed else spec.distance
-    if precomputed:
-        points = _image_distances(points.toarray() if _is_sparse(points) else points, spec)
-    search = NearestNeighbors(metric=metric).fit(points)
+    if spec.distance == "precomputed":
+        points = checked_distances(points, n, "x")
+    search = NearestNeighbors(metric=spec.distance).fit(points)
     if spec.kind == "knn":
         lengths, columns = search.kneighbors(n_neighbors=spec.neighbours)
     else:
@@ -194,22 +188,30 @@ def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]
     return list(lengths), list(columns)
 
 
-def _image_distances(images: Floats, spec: GraphSpec) -> Floats:
-    """Return the distances between images, (n, n).
-
-    Of an affine k-nearest-neighbour graph, only pairs of candidate neighbours have their affine
-    distance; the others have their Euclidean distance, which is at least as large.
-    """
-    if spec.distance == "tangent":
-        return two_sided_distances(images)
-    n_candidates = CANDIDATES * spec.neighbours
-    if spec.kind == "epsilon" or n_candidates >= len(images):
-        return affine_distances(images)
-    tangent = two_sided_distances(images, AFFINE)
-    nearest = np.argpartition(tangent, n_candidates, axis=1)[:, : n_candidates + 1]
-    pairs = np.zeros(tangent.shape, dtype=np.bool_)
-    np.put_along_axis(pairs, nearest, True, axis=1)
-    return affine_distances(images, pairs)
+def checked_distances(distances: Array, n: int, where: str) -> Floats:
+    """Return the distances between n points; refuse an array that cannot be such."""
+    if distances.shape != (n, n) or _is_sparse(distances) or distances.dtype.kind not in "fiu":
+        kind = "a sparse array" if _is_sparse(distances) else f"{distances.dtype}"
+        raise DataError(
+            where,
+            f"{kind} of shape {distances.shape}",
+            f"numbers of shape ({n}, {n}), the distances between the {n} points",
+            "Compute them of the points that are left, in the order of the data",
+        )
+    found = np.asarray(distances, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # of numbers that are not finite, which are refused first
+        least = ROUNDING * np.abs(found).max()
+        for wrong, expected in (
+            (~np.isfinite(found), "finite numbers"),
+            (found < 0.0, "no distance below 0"),
+            (np.diag(found.diagonal() > least), "0 on the diagonal"),
+            (np.abs(found - found.T) > least, "the same distance as that of the opposite entry"),
+        ):
+            if wrong.any():
+                i, j = np.argwhere(wrong)[0]
+                entry, hint = f"entry ({i}, {j}) of {found[i, j]:g}", "Check that it is a distance"
+                raise DataError(where, entry, expected, hint)
+    return found
 
 
 def _weights(distance: Floats, spec: GraphSpec) -> Floats:

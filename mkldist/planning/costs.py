@@ -116,7 +116,7 @@ def _held(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
     n_bytes += min(kept_arrays_bytes(memory_limit), len(graphs) * bank.n_kernels * deformed)
     for graph in graphs:  # few edges, of nearest neighbours, are small beside a solver
         many_edges = graph.kind != "knn" or graph.power != 1
-        if many_edges or graph.distance in ("tangent", "affine"):
+        if many_edges or graph.distances is not None:
             n_bytes += 2 * ENTRY_BYTES * bank.n_points**2
     return n_bytes
 

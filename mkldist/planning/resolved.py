@@ -5,9 +5,8 @@ Everything that a sweep names is checked before its first run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isqrt
 from pathlib import Path
 
 import numpy as np
@@ -16,22 +15,24 @@ import numpy.typing as npt
 from mkldist.bank.bank_kernels import BankKernels, SayNothing
 from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
-from mkldist.core.arrays import Target
+from mkldist.core.arrays import Floats, Target
 from mkldist.core.checksums import array_id, content_id
 from mkldist.core.devices import CPU
 from mkldist.core.memory import readable_bytes
 from mkldist.core.metrics import default_metric, metrics_of, pooled_words
 from mkldist.core.wording import pluralize
-from mkldist.data.catalogue import load_dataset
+from mkldist.data.catalogue import load_dataset, located
 from mkldist.data.checks import check_fits as check_array_fits
 from mkldist.data.dataset import Dataset, GramView, Split
 from mkldist.data.inputs import InputData
-from mkldist.data.preprocessing import filled, preprocessed
+from mkldist.data.npz_files import read_npy
+from mkldist.data.opening import check_file
+from mkldist.data.preprocessing import graph_points, preprocessed
 from mkldist.data.splits import make_splits, n_inner_folds, nested_splits
 from mkldist.data.validate import check_known_rows, summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.evaluate import check_custom, check_points, check_scale
-from mkldist.kernels.graph import adjacency, graph_kernels
+from mkldist.kernels.graph import adjacency, checked_distances, graph_kernels
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.costs import memory_of, most_points_of, with_backends
@@ -182,12 +183,32 @@ def _read(
 ) -> Dataset:
     """Read a data set, and check that the sweep's methods can learn from it."""
     dataset = load_dataset(entry, data_dirs, base, spec.seed, spec.splits_of(entry), given)
+    graph, where = spec.graph_of(entry), f"datasets.{entry.name}"
+    tables = [] if graph is None else [(f"{where}.graph" if entry.graph else "graph", graph)]
+    for view in entry.views:
+        tables += [(f"{where}.views.{view.name}.graphs", one) for one in view.graphs or ()]
+    dataset = _with_distances(tables, dataset, lambda file: located(file, data_dirs, base))
     dataset = with_graph_views(entry, spec.preprocessing_of(entry), dataset)
     check_labels(grids, dataset)
     check_two_classes(grids, dataset)
     check_metric(spec, grids, dataset)
     check_unscaled(spec.preprocessing_of(entry), entry, dataset)
     return dataset
+
+
+def _with_distances(
+    tables: Sequence[tuple[str, GraphTable]], dataset: Dataset, path_of: Callable[[str], Path]
+) -> Dataset:
+    """Return a data set with the distances that graphs, at their places, take from files."""
+    found: dict[str, Floats] = {}
+    for where, graph in tables:
+        if graph.distances is not None and graph.distances not in found:
+            path, n = path_of(graph.distances), dataset.n_points
+            place = f"{where}.distances ({path})"
+            check_file(path, place)
+            check_array_fits(8 * n * n, place, "Use fewer points")
+            found[graph.distances] = checked_distances(read_npy(path, place, mapped=True), n, place)
+    return replace(dataset, distances=found)
 
 
 def _divided(
@@ -285,9 +306,6 @@ def _given_bank(bank: BankSpec, dataset: Dataset, grams: npt.NDArray[np.floating
     return BankFacts(len(grams), array_id(np.array(grams.shape)))
 
 
-IMAGE_DISTANCES = ("tangent", "affine")
-
-
 def check_graph(
     spec: SweepSpec,
     entry: DatasetSpec,
@@ -300,15 +318,16 @@ def check_graph(
     if graph is None or not any(grid.method.needs_laplacian for grid in grids):
         return
     where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
-    if dataset.x is None:
+    computed = graph.distances is None
+    if computed and dataset.x is None:
         kind = "Gram matrices" if dataset.sparse is None else "sparse features"
         raise SpecError(
             where,
             f"a graph over {dataset.name!r}, which holds {kind}",
             "features" if dataset.sparse is None else "dense features",
-            "Remove the methods that need a graph, or the data set",
+            "Give distances = FILE.npy to the graph, or remove the methods that need one",
         )
-    if dataset.absent is not None:
+    if computed and dataset.absent is not None:
         raise SpecError(
             where,
             f"a graph over {dataset.name!r}, in which points lack a view",
@@ -322,10 +341,8 @@ def check_graph(
             f"{graph.neighbours} neighbours among {fewest} points of a split of {dataset.name!r}",
             f"at most {fewest - 1}",
         )
-    _check_images(graph, dataset, where)
-    if graph.kind == "epsilon" and graph.distance not in IMAGE_DISTANCES:
-        prepared = filled if graph.of_raw_features else preprocessed
-        points = prepared(spec.preprocessing_of(entry), dataset, splits[0])[splits[0].known]
+    if graph.kind == "epsilon":
+        points = graph_points(graph, spec.preprocessing_of(entry), dataset, splits[0])
         if adjacency(points, graph.graph).nnz == 0:
             raise SpecError(
                 f"{where}.epsilon",
@@ -333,18 +350,6 @@ def check_graph(
                 "a distance within which points have neighbours",
                 'Raise it, or set kind = "knn"',
             )
-
-
-def _check_images(graph: GraphTable, dataset: Dataset, where: str) -> None:
-    """Refuse distances between images where the features are not the pixels of a square."""
-    side = isqrt(dataset.n_features)
-    if graph.distance in IMAGE_DISTANCES and side**2 != dataset.n_features:
-        raise SpecError(
-            f"{where}.distance",
-            f'"{graph.distance}" for the {dataset.n_features} features of {dataset.name!r}',
-            "the pixels of square images",
-            "Set drop_constant = false under the data set if pixels were dropped",
-        )
 
 
 def with_graph_views(
@@ -386,28 +391,32 @@ def _graph_grams(
 ) -> GramView:
     """Return the Gram matrices of graphs over all points; refuse points that have no such graph."""
     n = dataset.n_points
-    if dataset.x is None or dataset.absent is not None:
+    computed = any(graph.distances is None for graph in graphs)
+    if computed and (dataset.x is None or dataset.absent is not None):
         found = "no features" if dataset.x is None else "points that lack a view"
         raise SpecError(where, f"{found} in {dataset.name!r}", "all features of all points")
     for graph in graphs:
-        _check_images(graph, dataset, where)
         if graph.kind == "knn" and graph.neighbours >= n:
             found = f"{graph.neighbours} neighbours among the {n} points of {dataset.name!r}"
             raise SpecError(where, found, f"at most {n - 1}")
     check_array_fits(8 * len(graphs) * n * n, where, "Give fewer graphs")
     grams = np.empty((len(graphs), n, n))
-    for raw, prepared in ((True, filled), (False, preprocessed)):
-        own = [place for place, graph in enumerate(graphs) if graph.of_raw_features == raw]
-        if own:
-            points = prepared(preprocessing, dataset)
-            grams[own] = graph_kernels(points, [graphs[place].graph for place in own])
+    sources = [(graph.distances, graph.of_raw_features) for graph in graphs]
+    for source in dict.fromkeys(sources):
+        own = [place for place, other in enumerate(sources) if other == source]
+        points = graph_points(graphs[own[0]], preprocessing, dataset)
+        grams[own] = graph_kernels(points, [graphs[place].graph for place in own])
     empty = np.flatnonzero(~grams.any(axis=(1, 2)))
     if len(empty):
         raise SpecError(
             where, f"no edge in graph {empty[0]} (from 0)", "graphs with edges", "Raise epsilon"
         )
     graph_ids = [graph.identity for graph in graphs]
-    made_of = content_id(graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json"))
+    ids = {file: array_id(distances) for file, distances in dataset.distances.items()}
+    given = {} if not ids else {"distances": [ids.get(one.distances or "") for one in graphs]}
+    made_of = content_id(
+        **given, graphs=graph_ids, preprocessing=preprocessing.model_dump(mode="json")
+    )
     return GramView(grams, np.ones(n, dtype=np.bool_), made_of=made_of)
 
 

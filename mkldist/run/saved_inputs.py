@@ -16,7 +16,7 @@ from mkldist.data.catalogue import file_named, located
 from mkldist.data.inputs import SUFFIX, InputData, is_sound
 from mkldist.planning.resolved import Resolved
 from mkldist.results.folder import OutputFolder, ReadData, Stamp, changed_data, note_data, stamps_of
-from mkldist.spec.datasets import DatasetSpec
+from mkldist.spec.datasets import DatasetSpec, GraphTable
 from mkldist.spec.load import PATHS
 from mkldist.spec.model import SweepSpec
 
@@ -73,8 +73,9 @@ def make_absolute(document: Any, base: Path) -> None:
 
 def data_files(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield each table of a data set with the key of a file."""
-    for table in _tables(document.get("datasets") if isinstance(document, dict) else None):
-        yield from ((table, key) for key in PATHS if isinstance(table.get(key), str))
+    for place in ("datasets", "graph") if isinstance(document, dict) else ():
+        for table in _tables(document.get(place)):
+            yield from ((table, key) for key in PATHS if isinstance(table.get(key), str))
 
 
 def _tables(value: Any) -> Iterator[dict[str, Any]]:
@@ -94,11 +95,15 @@ def _dataset(file: str) -> str:
 FROM_FILES = SavedInputs()
 
 
-def source_files(spec: DatasetSpec, data_dirs: Sequence[Path], base: Path) -> list[Path]:
-    """Return the files that the entry of a data set names, with views and groups of features."""
+def source_files(
+    spec: DatasetSpec, data_dirs: Sequence[Path], base: Path, graph: GraphTable | None = None
+) -> list[Path]:
+    """Return the files that the entry of a data set and its graph name, with views and groups."""
     named = [spec.file, spec.grams, spec.labels, spec.group_file]
+    named += [] if graph is None else [graph.distances]
     for view in spec.views:
         named += [view.file, view.grams, view.group_file]
+        named += [one.distances for one in view.graphs or ()]
     found = [located(file, data_dirs, base) for file in named if file is not None]
     if spec.file is None and spec.openml is None and spec.grams is None and not spec.options:
         name = spec.source or spec.name
@@ -120,7 +125,8 @@ class FilesBefore:
     ) -> FilesBefore:
         """Return the state of the files of a sweep."""
         read = [entry for entry in spec.datasets if entry.name not in given]
-        return cls({one.name: stamps_of(source_files(one, data_dirs, base)) for one in read})
+        files = {one.name: source_files(one, data_dirs, base, spec.graph_of(one)) for one in read}
+        return cls({name: stamps_of(own) for name, own in files.items()})
 
     def read(self, spec: SweepSpec, resolved: Resolved) -> dict[str, ReadData]:
         """Return what was read since, by data set."""

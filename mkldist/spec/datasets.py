@@ -30,15 +30,12 @@ from mkldist.spec.kinds import (
     several,
 )
 
-GraphDistance = Literal["euclidean", "cosine", "tangent", "affine"]
-
 
 class GraphSpec(Model):
     """The edges of a graph, their weights, and the Laplacian that is made of them."""
 
-    distance: GraphDistance = "euclidean"
-    """Distance between points: Euclidean; 1 - cosine, as for text; tangent or affine-transformation
-    distance, for square images."""
+    distance: Literal["euclidean", "cosine", "precomputed"] = "euclidean"
+    """Distance between points: Euclidean; 1 - cosine, as for text; or any other, given."""
     kind: Literal["knn", "epsilon"] = "knn"
     """`"knn"` joins each point to its nearest neighbours, `"epsilon"` to all points within a
     distance."""
@@ -73,7 +70,28 @@ class GraphTable(GraphSpec):
 
     features: Literal["preprocessed", "raw"] | None = None
     """Features between which distances are taken. By default preprocessed ones for `"euclidean"`,
-    and raw ones for the other distances, to which scaling single features does harm."""
+    and raw ones for `"cosine"`, to which scaling single features does harm."""
+    distances: str | None = None
+    """`.npy` file of `"precomputed"` distances (n, n) between all points that the sweep takes, in
+    their order: symmetric, none below 0, and 0 on the diagonal."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_file(cls, keys: Any) -> Any:
+        given = isinstance(keys, dict) and keys.get("distances") is not None
+        return {"distance": "precomputed", **keys} if given else keys
+
+    @model_validator(mode="after")
+    def _one_source(self) -> GraphTable:
+        if (self.distances is None) == (self.distance == "precomputed"):
+            found = "no distances" if self.distances is None else "distances"
+            raise ValueError(
+                f"found {found} with distance = {self.distance!r}; expected distances = a .npy "
+                "file, with distance = 'precomputed' or without distance"
+            )
+        if self.distances is not None and self.features is not None:
+            raise ValueError("found features and distances; expected one of them")
+        return self
 
     @property
     def of_raw_features(self) -> bool:
@@ -85,7 +103,7 @@ class GraphTable(GraphSpec):
     @property
     def graph(self) -> GraphSpec:
         """The graph itself, without the choice of features."""
-        return GraphSpec(**self.model_dump(exclude={"features"}, exclude_unset=True))
+        return GraphSpec(**self.model_dump(exclude={"features", "distances"}, exclude_unset=True))
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -333,7 +333,8 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-PATHS = ("file", "grams", "labels", "group_file")  # keys of data sets whose values are paths
+# Keys of data sets and of graphs whose values are paths
+PATHS = ("file", "grams", "labels", "group_file", "distances")
 
 
 @dataclass(frozen=True)
@@ -404,7 +405,8 @@ def _source(
         location = apply_override(document, override)
         options[location] = f"--set {override}"
         value = item_at(document, location)
-        is_path = location[0] == "datasets" and location[-1] in PATHS and isinstance(value, str)
+        of_data = location[0] in ("datasets", "graph")
+        is_path = of_data and location[-1] in PATHS and isinstance(value, str)
         if is_path and Path(value).exists():  # it starts at the command's folder
             item_at(document, location[:-1])[location[-1]] = str(Path(value).absolute())
     if memory is not None:

@@ -179,6 +179,7 @@ def test_the_text_of_minus_one_is_no_class(unlabelled):
     [
         ({"graph": {"neighbors": 3}}, "graph.*neighbours"),
         ({"graph": 6}, r"graph: found 6; expected a dict, such as"),
+        ({"graph": {"distance": "precomputed"}}, "graph.distance: found 'precomputed'"),
         ({"method": "level"}, "'level', which learns two classes; expected a method that learns"),
     ],
 )

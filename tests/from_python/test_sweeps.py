@@ -265,10 +265,14 @@ def test_paths_of_data_files_are_kept_absolute(tmp_path):
     entries = [{"name": "d", "file": "d.csv"}, {"name": "e", "file": "in-a-data-dir.csv"}]
     text = 'name = "s"\nbanks = [{family = "do2009"}]\nmethods = [{name = "level"}]\n'
     text += "".join(f'[[datasets]]\nname = "{e["name"]}"\nfile = "{e["file"]}"\n' for e in entries)
+    text += 'graph = { distances = "d.csv" }\n[graph]\ndistances = "d.csv"\n'
     (tmp_path / "sub" / "s.toml").write_text(text)
     given = SweepInputs.of("sub/s.toml", changes={"seed": 1})
     files = [dataset.file for dataset in given.spec.datasets]
-    assert files == [str(tmp_path / "sub" / "d.csv"), "in-a-data-dir.csv"]
+    absolute = str(tmp_path / "sub" / "d.csv")
+    assert files == [absolute, "in-a-data-dir.csv"]
+    graphs = [given.spec.graph, given.spec.datasets[1].graph]
+    assert [graph and graph.distances for graph in graphs] == [absolute, absolute]
 
 
 def test_data_replace_those_of_the_last_call():

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
 
 from mkldist.data.synthetic import generate
 from mkldist.errors import DataError, SpecError
@@ -25,6 +26,7 @@ from mkldist.kernels.graph import (
 )
 from tests.data.mistakes import mistake
 
+GIVEN = {"distance": "precomputed", "neighbours": 1}
 DISTANCES = ("euclidean", "cosine")
 GRAPHS: list[dict[str, Any]] = [
     {"neighbours": 4},
@@ -243,7 +245,7 @@ def test_two_circles_fall_apart_into_their_classes() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"distance": "tangant"}, ("graph.distance", "Did you mean 'tangent'?")),
+        ({"distance": "cosinus"}, ("graph.distance", "Did you mean 'cosine'?")),
         ({"neighbors": 3}, ("graph.neighbors", "Did you mean 'neighbours'?")),
         ({"neighbours": 0}, ("graph.neighbours", "at least 1")),
         ({"neighbours": 2.5}, ("graph.neighbours", "whole number")),
@@ -272,8 +274,12 @@ def test_mistakes_in_a_graph(options: dict[str, Any], words: tuple[str, ...]) ->
         ([1.0, 2.0], {"neighbours": 1}, ("shape (2,)",)),
         ([["a"], ["b"]], {"neighbours": 1}, ("cannot be read as numbers",)),
         (np.zeros((0, 2)), {"kind": "epsilon", "epsilon": 1}, ("shape (0, 2)",)),
-        (np.zeros((20, 255)), {"distance": "tangent"}, ("255 features", "256 = 16²")),
-        (np.zeros((20, 2)), {"distance": "affine"}, ("2 features",)),
+        (np.zeros((20, 2)), GIVEN, ("shape (20, 2)", "(20, 20)")),
+        (sparse.csr_array(np.eye(3)), GIVEN, ("sparse",)),
+        (np.tril(np.ones((3, 3)), -1), GIVEN, ("entry (0, 1) of 0", "opposite entry")),
+        (np.full((3, 3), np.inf), GIVEN, ("not finite", "finite numbers")),
+        (np.ones((3, 3)), GIVEN, ("entry (0, 0) of 1", "0 on the diagonal")),
+        (np.eye(3) - 1.0, GIVEN, ("entry (0, 1) of -1", "no distance below 0")),
     ],
 )
 def test_mistakes_in_points(x: Any, options: dict[str, Any], words: tuple[str, ...]) -> None:
@@ -281,12 +287,11 @@ def test_mistakes_in_points(x: Any, options: dict[str, Any], words: tuple[str, .
         graph_laplacian(x, graph_spec(options))
 
 
-def test_images_may_be_sparse() -> None:
-    x = points(12, 15, 16) * (points(13, 15, 16) > 0)
-    spec = GraphSpec(distance="tangent", neighbours=3, weights="heat")
-    assert_allclose(
-        graph_laplacian(sparse.csr_array(x), spec).toarray(), graph_laplacian(x, spec).toarray()
-    )
+@pytest.mark.parametrize("graph", GRAPHS, ids=str)
+def test_distances_may_be_given(graph: dict[str, Any]) -> None:
+    x = points(7)
+    found = adjacency(cdist(x, x), GraphSpec(distance="precomputed", **graph)).toarray()
+    assert_allclose(found, written_out(x, GraphSpec(**graph)))
 
 
 def test_kernels_are_pseudo_inverses_of_the_laplacians():

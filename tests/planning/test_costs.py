@@ -393,7 +393,7 @@ def test_memory_counts_the_products_with_the_laplacian():
     plain = plan_of({"a": data}, {"uniform": grid("uniform")}).memory_per_worker
     shared = 2**28  # deformed kernels that the solvers share, at most
     assert memory() == plain + shared + 5 * matrix
-    assert memory(power=2) == memory(distance="tangent") == plain + shared + 8 * matrix
+    assert memory(power=2) == memory(distances="d.npy") == plain + shared + 8 * matrix
 
 
 @pytest.mark.parametrize("fit", ["train", "all"])

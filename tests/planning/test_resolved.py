@@ -175,6 +175,7 @@ def test_functions_of_the_user_are_tried_on_points_as_kernels_see_them(tmp_path,
     assert seen[0].max(axis=0).tolist() == [1.0, 1.0]
 
 
+FAR = np.abs(np.subtract.outer(np.arange(7.0) ** 2, np.arange(7.0) ** 2))
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
 SPLITS = [split(6), split(3, 2, 2)]
 
@@ -191,8 +192,9 @@ def test_graphs_that_the_points_form_are_taken():
     gaps = labelled([-1, 1] * 3 + [1], x=np.where(np.eye(7, 2), np.nan, 1.0), impute="mean")
     for features in ("raw", "preprocessed"):
         check(f'kind = "epsilon"\nepsilon = 10.0\nfeatures = "{features}"', gaps)
-    square = labelled([-1, 1] * 3 + [1], x=np.zeros((7, 9)))
-    check('distance = "tangent"\nneighbours = 4', square)
+    for words in ({}, {"x": None, "grams": np.zeros((1, 7, 7))}):  # distances need no features
+        given = labelled([-1, 1] * 3 + [1], distances={"d.npy": FAR}, **words)
+        check('distances = "d.npy"\nneighbours = 4', given)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +202,6 @@ def test_graphs_that_the_points_form_are_taken():
     [
         ("neighbours = 5", "graph.neighbours: found 5 neighbours among 5 points of a split of 'a'; "
          "expected at most 4"),
-        ('distance = "affine"\nneighbours = 2', "graph.distance: found \"affine\" for the 2 "
-         "features of "
-         "'a'; expected the pixels of square images"),
         ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: found no two of 6 points of 'a' "
          "within "
          "1e-09"),
@@ -212,6 +211,24 @@ def test_graphs_that_the_points_cannot_form_are_refused(graph, said):
     with pytest.raises(SpecError) as caught:
         check(graph)
     assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("distances", "found"),
+    [
+        (np.zeros((39, 39)), "float64 of shape (39, 39); expected numbers of shape (40, 40)"),
+        (np.zeros((40, 40), dtype=complex), "complex128 of shape"),
+        (np.triu(np.ones((40, 40))), "entry (0, 0) of 1"),
+        (-np.ones((40, 40)), "entry (0, 0) of -1"),
+    ],
+)
+def test_distances_that_are_none_are_refused(distances, found, tmp_path):
+    np.save(tmp_path / "far.npy", distances)
+    views = '{ n = 40 }, views = [{ name = "near", graphs = [{ distances = "far.npy" }] }]'
+    with pytest.raises(InputError) as caught:
+        resolved(SWEEP.replace("{ n = 40 }", views), tmp_path)
+    where = f"datasets.two_moons.views.near.graphs.distances ({tmp_path}/far.npy)"
+    assert str(caught.value).startswith(f"{where}: found {found}")
 
 
 def test_gram_matrices_have_no_graph():
@@ -235,15 +252,16 @@ def test_matrices_are_those_of_the_graphs_in_their_order():
     asked = entry(
         {"neighbours": [1, 3]},
         {"neighbours": 2, "features": "raw"},
-        {"distance": "tangent", "neighbours": 2},  # of raw features by default
+        {"distances": "d.npy", "neighbours": 2},
     )
-    found = with_graph_views(asked, ZSCORE, labelled(Y, x=X))
+    found = with_graph_views(asked, ZSCORE, labelled(Y, x=X, distances={"d.npy": FAR}))
     points = feature_scale(ZSCORE, X).scaled(X)
     two = graph_spec({"neighbours": 2})
-    tangent = graph_spec({"distance": "tangent", "neighbours": 2})
+    given = graph_spec({"distance": "precomputed", "neighbours": 2})
     expected = [
         *graph_kernels(points, [graph_spec({"neighbours": k}) for k in (1, 3)]),
-        *graph_kernels(X, [two, tangent]),
+        *graph_kernels(X, [two]),
+        *graph_kernels(FAR, [given]),
     ]
     assert_array_equal(found.given["near"].grams, expected)
     assert found.given["near"].present.all()
@@ -277,9 +295,16 @@ def test_views_of_graphs_that_the_points_cannot_form_are_refused(graph, said):
     assert said in str(caught.value)
 
 
-def test_images_have_to_be_square():
-    with pytest.raises(SpecError, match="the pixels of square images"):
-        with_graph_views(entry({"distance": "affine"}), ZSCORE, labelled(Y, x=X[:, :3]))
+def test_distances_tell_data_sets_apart_and_not_their_files():
+    def found(first, second, **distances):
+        asked = entry(*({"distances": file, "neighbours": 2} for file in (first, second)))
+        given = labelled(Y, x=X, distances=distances)
+        return with_graph_views(asked, ZSCORE, given).fingerprint
+
+    one = found("a", "b", a=FAR, b=2.0 * FAR)
+    assert found("c", "d", c=FAR, d=2.0 * FAR) == one
+    others = [found("a", "a", a=FAR, b=2.0 * FAR), found("a", "b", a=FAR, b=3.0 * FAR)]
+    assert len({one, *others}) == 3
 
 
 def test_points_need_features():

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.metrics import roc_auc_score
 
 import mkldist
@@ -74,6 +75,28 @@ def test_a_run_is_that_of_solve_by_hand(tmp_path, fit, features):
         values = solution.decision_function(across)
         np.testing.assert_allclose(record.decision_values, values, rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(record.objective, solution.objective, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_distances_of_a_file_are_those_that_a_run_takes(tmp_path):
+    graph = '[graph]\nneighbours = 5\nweights = "heat"\n'
+    wanted = do(text(graph=f'{graph}features = "raw"'), tmp_path)
+    x = wanted.dataset.x
+    np.save(tmp_path / "far.npy", cdist(x, x))
+    given = f'{graph}distances = "far.npy"'
+    found = do(text(graph=given), tmp_path)
+    assert found.dataset.fingerprint != wanted.dataset.fingerprint
+    for place, record in wanted.records.items():
+        assert found.records[place].objective == pytest.approx(record.objective, rel=1e-6)
+    y = np.array(wanted.dataset.classes)[wanted.dataset.class_numbers]
+    np.savez(tmp_path / "grams.npz", grams=grams(x), y=y)
+    changes = {"source": f'grams = "{tmp_path}/grams.npz"', "normalisation": '"none"'}
+    kernels = '[[banks.kernels]]\nfunction = "gaussian"\nwidths = [0.3, 1.0, 3.0]\n'
+    of_grams = text(graph=given, **changes).replace(kernels, 'family = "precomputed"\n')
+    plain = text(graph=given, normalisation='"none"').replace('fit = "train"', 'scale = "none"')
+    same = do(plain, tmp_path)
+    for place, record in do(of_grams, tmp_path).records.items():
+        assert record.objective == pytest.approx(same.records[place].objective, rel=1e-6)
 
 
 def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):

@@ -2,37 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 from scipy.optimize import Bounds, minimize
 from scipy.spatial.distance import cdist
 
-from mkldist.errors import DataError
-from mkldist.kernels.graph import GraphSpec, adjacency
-from mkldist.kernels.image_distances import (
+from mkldist.planning.resolved import resolve
+from mkldist.spec.model import SweepSpec
+from sweeps.papers.image_distances import (
     AFFINE,
     BLOCK,
+    CANDIDATES,
     DEFORMATIONS,
-    DERIVATIVES,
     IDENTITY,
-    PADDING,
     REACH,
-    RESIDUAL,
     SMOOTHING,
     SPRING,
-    _linearise,
     affine_distances,
-    image_side,
+    candidates,
+    main,
     tangent_bases,
     tangent_vectors,
     two_sided_distances,
 )
-from tests.data.mistakes import mistake
-from tests.kernels.made_up import MOVES, PLACE, SIDE, deformed, plain, random_images
+
+SIDE = 16
+PLACE = np.arange(SIDE) - (SIDE - 1) / 2
+
+
+def picture(u: np.ndarray, v: np.ndarray, which: int, smoothing: float) -> np.ndarray:
+    """Three Gaussian bumps at real coordinates, convolved with a Gaussian; `which` draws them."""
+    rng = np.random.default_rng(which)
+    value = np.full(np.broadcast(u, v).shape, -1.0)
+    variance = 1.8**2 + smoothing**2
+    for cu, cv in rng.uniform(-3.5, 3.5, (3, 2)):
+        bump = np.exp(-((u - cu) ** 2 + (v - cv) ** 2) / (2 * variance))
+        value += 1.5 * 1.8**2 / variance * bump
+    return value
+
+
+def deformed(
+    which: int, matrix: np.ndarray, shift: Sequence[float] = (0, 0), smoothing: float = 0.0
+) -> np.ndarray:
+    """Return the picture at coordinates that went through an affine map, as a row of pixels."""
+    v, u = np.meshgrid(PLACE, PLACE, indexing="ij")
+    mapped = np.tensordot(matrix, np.stack([u, v]), 1) + np.reshape(shift, (2, 1, 1))
+    return picture(mapped[0], mapped[1], which, smoothing).ravel()
+
+
+def plain(which: int) -> np.ndarray:
+    return deformed(which, np.eye(2))
+
+
+def random_images(n: int, seed: int = 0, side: int = 6) -> np.ndarray:
+    smooth = np.random.default_rng(seed).normal(size=(n, side, side))
+    return ndimage.gaussian_filter(smooth, (0, 1, 1)).reshape(n, -1)
+
+
+def rotation(angle: float) -> np.ndarray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, s], [-s, c]])
+
+
+MOVES = pytest.mark.parametrize(
+    "moved",
+    [
+        lambda w: deformed(w, np.eye(2), (1.0, 0.0)),
+        lambda w: deformed(w, np.eye(2), (0.5, -0.7)),
+        lambda w: deformed(w, rotation(0.15)),
+        lambda w: deformed(w, 1.1 * np.eye(2)),
+        lambda w: deformed(w, np.diag([1.1, 1 / 1.1])),
+        lambda w: deformed(w, np.array([[1.0, 0.15], [0.0, 1.0]])),
+    ],
+    ids=["shifted", "shifted askew", "rotated", "scaled", "stretched", "sheared"],
+)
 
 GENERATORS: dict[str, np.ndarray] = {
     "scale": np.eye(2),
@@ -56,23 +105,6 @@ def test_tangents_are_derivatives_of_deformed_smoothed_images(name: str, which: 
     assert_allclose(tangent, derivative, atol=0.03 * np.abs(derivative).max())
 
 
-def test_thickness_grows_where_the_image_is_steep() -> None:
-    u = np.clip(PLACE, -2, 2)
-    image = np.tile(u, (SIDE, 1))
-    tangent = tangent_vectors(image.reshape(1, -1), ["thickness"]).reshape(SIDE, SIDE)
-    assert (tangent[:, 7:9] > 0.8).all()
-    assert_allclose(tangent[:, [0, 1, -2, -1]], 0.0, atol=1e-6)
-
-
-def test_bases_are_orthonormal_and_span_the_tangents() -> None:
-    x = random_images(5)
-    vectors, bases = tangent_vectors(x), tangent_bases(x)
-    for image in range(5):
-        assert_allclose(bases[image] @ bases[image].T, np.eye(7), atol=1e-12)
-        inside = bases[image].T @ (bases[image] @ vectors[image].T)
-        assert_allclose(inside, vectors[image].T, atol=1e-10)
-
-
 def test_blank_images_and_single_pixels_have_no_tangents() -> None:
     for grey in (3.0, 0.1, -1e-20, 1e20):
         assert_array_equal(tangent_bases(np.full((2, 25), grey)), 0.0)
@@ -83,11 +115,10 @@ def test_blank_images_and_single_pixels_have_no_tangents() -> None:
     assert found[0, 1] == 0.0
 
 
-@pytest.mark.parametrize("spring", [SPRING, 0.1, 10.0])
-@pytest.mark.parametrize("side", [2, 6])
+@pytest.mark.parametrize(("spring", "side"), [(SPRING, 6), (0.1, 2), (10.0, 6)])
 @pytest.mark.parametrize("deformations", [DEFORMATIONS, AFFINE], ids=["all", "affine"])
 def test_two_sided_is_the_distance_between_the_planes(
-    deformations: tuple[str, ...], side: int, spring: float
+    deformations: tuple[str, ...], spring: float, side: int
 ) -> None:
     x = random_images(6, 3, side)
     vectors = tangent_vectors(x, deformations)
@@ -119,27 +150,6 @@ def test_order_of_distances() -> None:
     assert (two[~np.eye(len(x), dtype=bool)] > 0).all()
 
 
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
-def test_grey_levels_have_no_unit(scale: float) -> None:
-    x = random_images(10, 8)
-    for deformations in (AFFINE, DEFORMATIONS):
-        expected = scale * two_sided_distances(x, deformations)
-        assert_allclose(two_sided_distances(scale * x, deformations), expected, rtol=1e-6)
-
-
-def test_blocks_do_not_show() -> None:
-    x = random_images(2 * BLOCK + 3, 6, 4)
-    few = [0, 1, BLOCK - 1, BLOCK, 2 * BLOCK, 2 * BLOCK + 2]
-    assert_allclose(
-        two_sided_distances(x)[np.ix_(few, few)], two_sided_distances(x[few]), atol=1e-7
-    )
-
-
-def test_equal_images_have_distance_zero() -> None:
-    x = np.repeat(random_images(3, 7), 2, axis=0)
-    assert_array_equal(two_sided_distances(x)[[0, 2, 4], [1, 3, 5]], 0.0)
-
-
 @pytest.mark.parametrize("which", [1, 2, 3])
 @MOVES
 def test_moved_images_are_near(which: int, moved: Callable[[int], np.ndarray]) -> None:
@@ -154,13 +164,6 @@ def test_moved_images_are_near(which: int, moved: Callable[[int], np.ndarray]) -
     assert affine[0, 1] < 0.5 * affine[0, 2]
 
 
-def test_images_are_square() -> None:
-    assert [image_side(n) for n in (1, 4, 256)] == [1, 2, 16]
-    for n_features in (0, 2, 255):
-        with mistake(f"{n_features} features", "256 = 16²", error=DataError):
-            image_side(n_features)
-
-
 def transformed(image: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Transform an image by scipy's own interpolation."""
     side = len(image)
@@ -170,42 +173,6 @@ def transformed(image: np.ndarray, p: np.ndarray) -> np.ndarray:
     moved = np.tensordot(matrix, np.stack([u, v]), 1) + np.reshape(p[:2], (2, 1, 1))
     at = np.clip(moved[::-1] + (side - 1) / 2, 0, side - 1)
     return ndimage.map_coordinates(image, at, order=3, mode="mirror")
-
-
-def padded_spline(image: np.ndarray) -> np.ndarray:
-    return np.pad(ndimage.spline_filter(image, 3, mode="mirror"), PADDING, mode="reflect")
-
-
-def parameters(seed: int) -> np.ndarray:
-    p = np.random.default_rng(seed).uniform(-1, 1, 6) * np.where(REACH > 0, REACH, 1.9)
-    return IDENTITY + p
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("side", [3, 6, 16])
-def test_transformed_images_are_those_of_scipy(seed: int, side: int) -> None:
-    image, target = random_images(2, seed, side)
-    p, scratch = parameters(seed), np.empty((7, side**2))
-    total = _linearise(padded_spline(image.reshape(side, side)), target, p, scratch)
-    expected = transformed(image.reshape(side, side), p).ravel() - target
-    assert_allclose(scratch[RESIDUAL], expected, atol=1e-12)
-    assert total == pytest.approx((expected**2).sum(), rel=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(5))
-def test_derivatives_are_finite_differences(seed: int) -> None:
-    image, target = random_images(2, seed, 8)
-    spline, p = padded_spline(image.reshape(8, 8)), parameters(seed)
-    here, ahead, behind = np.empty((3, 7, 64))
-    _linearise(spline, target, p, here)
-    for a in range(6):
-        step = 1e-6 * np.eye(6)[a]
-        _linearise(spline, target, p + step, ahead)
-        _linearise(spline, target, p - step, behind)
-        slopes = (ahead - behind)[RESIDUAL] / 2e-6
-        assert_allclose(here[DERIVATIVES + a], slopes, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -247,18 +214,6 @@ def test_symmetric_zero_for_equals_and_at_most_euclidean() -> None:
     assert np.isfinite(affine).all()
 
 
-def test_order_of_images_does_not_matter() -> None:
-    x = random_images(12, 2)
-    order = np.random.default_rng(3).permutation(12)
-    assert_allclose(affine_distances(x[order]), affine_distances(x)[np.ix_(order, order)])
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
-def test_grey_levels_have_no_unit_of_affine_distance(scale: float) -> None:
-    x = random_images(10, 8)
-    assert_allclose(affine_distances(scale * x), scale * affine_distances(x), rtol=1e-6)
-
-
 def test_pairs_that_are_not_wanted_keep_their_euclidean_distance() -> None:
     x = random_images(10, 4)
     pairs = np.random.default_rng(5).uniform(size=(10, 10)) < 0.2
@@ -276,20 +231,45 @@ def test_tiny_and_blank_images(side: int) -> None:
     assert (affine <= cdist(x, x)).all()
 
 
-def test_images_are_square_of_affine_distance() -> None:
-    with mistake("5 features", "256 = 16²"):
-        affine_distances(np.zeros((3, 5)))
+def test_candidates_are_the_nearest_and_all_of_few() -> None:
+    x = random_images(CANDIDATES + 20, 3)
+    pairs, tangent = candidates(x), two_sided_distances(x, AFFINE)
+    assert pairs is not None
+    assert (pairs.sum(axis=1) == CANDIDATES + 1).all()
+    farthest = np.where(pairs, tangent, 0.0).max(axis=1)
+    assert (farthest <= np.where(pairs, np.inf, tangent).min(axis=1)).all()
+    assert candidates(x[:CANDIDATES]) is None
 
 
-@pytest.mark.slow
-def test_nearest_neighbours_are_those_among_all() -> None:
-    """With the candidates that a graph takes, nearly all true neighbours are found."""
-    moves = np.random.default_rng(7).normal(0, 0.8, (80, 2))
-    x = np.stack([deformed(which % 4, np.eye(2), move) for which, move in enumerate(moves)])
-    affine = affine_distances(x)
-    np.fill_diagonal(affine, np.inf)
-    edges = adjacency(x, GraphSpec(distance="affine", neighbours=2)).toarray()
-    found = [edges[i, j] for i in range(80) for j in affine[i].argsort()[:2]]
-    assert np.mean(found) > 0.95
-    classes = np.arange(80) % 4
-    assert edges[classes[:, None] != classes].sum() == 0
+@pytest.mark.parametrize("distance", ["tangent", "affine"])
+def test_the_script_takes_the_images_that_a_sweep_draws(distance: str, tmp_path: Path) -> None:
+    images = random_images(30, 4, 5)
+    table = pd.DataFrame(images, columns=[f"f{j}" for j in range(25)])
+    table.assign(label=np.arange(30) % 3 + 1).to_csv(tmp_path / "images.csv", index=False)
+    output = str(tmp_path / "d.npy")
+    words = ["--classes", "1", "3", "--per-class", "4"]
+    main([str(tmp_path / "images.csv"), distance, "-o", output, *words])
+    entry = {"name": "a", "file": "images.csv", "classes": ["1", "3"], "per_class": 4}
+    spec = SweepSpec.model_validate(
+        {
+            "name": "s",
+            "datasets": [{**entry, "graph": {"distances": "d.npy", "neighbours": 2}}],
+            "splits": {"kind": "semi-supervised", "labelled_per_class": 2},
+            "banks": [{"family": "default"}],
+            "methods": [{"name": "lapsvm"}],
+        }
+    )
+    [(taken, _)] = resolve(spec, [], tmp_path).datasets.values()
+    np.savez(tmp_path / "images.npz", x=taken.x)
+    expected = np.load(output)
+    assert_array_equal(taken.distances["d.npy"], expected)
+    main([str(tmp_path / "images.npz"), distance, "-o", output])
+    assert_allclose(np.load(output), expected, atol=1e-7)
+
+
+def test_the_script_refuses_what_is_no_image(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=np.zeros((3, 5)))
+    for name in ("x.npz", "none.npz"):
+        with pytest.raises(SystemExit) as caught:
+            main([str(tmp_path / name), "affine", "-o", str(tmp_path / "d.npy")])
+        assert caught.value.code == 2

@@ -1,5 +1,10 @@
 """Distances between square images that deformations hardly change: tangent and affine distances.
 
+    python sweeps/papers/image_distances.py IMAGES.npz tangent -o DISTANCES.npy
+
+IMAGES.npz holds x, (n, s²), an image a row.  `distances` of a graph takes DISTANCES.npy, (n, n).
+A table with a column `label` has --classes and --per-class, as the data set of a sweep.
+
 A deformation that depends smoothly on a parameter moves an image x along a curve.  The tangents of
 these curves at x, one for each kind of deformation, span the plane ``x + T_x a``.  The two-sided
 distance of x and z is the one between their planes, with a price on the deformations:
@@ -38,7 +43,9 @@ approximates the transformed images by a plane; this distance transforms the ima
 
 A cubic spline through the pixels gives the image between them, and the nearest pixel of the border
 gives it beyond the border.  A bounded Levenberg-Marquardt method starts at the identity, so that
-its minimum, a local one in general, is never above the Euclidean distance.
+its minimum, a local one in general, is never above the Euclidean distance.  It is sought for each
+image and its 100 nearest in the tangent distance of affine deformations; other pairs, which are no
+neighbours, have their Euclidean distance.  Argyriou et al. take the 20 nearest Euclidean ones.
 
 References
 ----------
@@ -55,15 +62,14 @@ NIPS 18, 2005 (the transformations and bounds, and the smaller one of both dista
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 import scipy
-
-from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.compiled import compiled
-from mkldist.errors import DataError
+from numba import njit
 
 AFFINE = ("shift-u", "shift-v", "scale", "rotation", "stretch", "shear")
 DEFORMATIONS = (*AFFINE, "thickness")
@@ -75,29 +81,19 @@ SPRING = 1e-3
 DEPENDENT = 1e-6
 # Derivatives below this share of the largest pixel are rounding errors of a flat image.
 ROUNDING = 1e-13
+CANDIDATES = 100  # nearest in tangent distance, which may be neighbours in affine distance
 BLOCK = 128  # images on either side of a block, whose arrays take some tens of MiB
 
 
 def image_side(n_features: int) -> int:
-    """Return the side s of square images of s² pixels.
-
-    Examples
-    --------
-    >>> image_side(256)
-    16
-    """
+    """Return the side s of square images of s² pixels."""
     side = math.isqrt(n_features)
     if side < 1 or side * side != n_features:
-        raise DataError(
-            "x",
-            f"{n_features} features",
-            "square images of s² pixels, such as 256 = 16²",
-            "Set drop_constant = false for images; set distance = 'euclidean' for other data",
-        )
+        raise ValueError(f"{n_features} pixels are no square image, such as 256 = 16²")
     return side
 
 
-def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
+def tangent_vectors(x: np.ndarray, deformations: Sequence[str] = DEFORMATIONS) -> np.ndarray:
     """Return the tangents of each image (n, k, s²), of square images (n, s²) and k deformations."""
     side = image_side(x.shape[1])
     images = x.reshape(-1, side, side)
@@ -123,7 +119,7 @@ def tangent_vectors(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Fl
     return vectors.reshape(len(x), len(deformations), -1)
 
 
-def tangent_bases(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floats:
+def tangent_bases(x: np.ndarray, deformations: Sequence[str] = DEFORMATIONS) -> np.ndarray:
     """Return orthonormal bases of the tangents of each image, (n, k, s²).
 
     Rows of zeros stand in place of linearly dependent tangents; all rows of a blank image are zero.
@@ -133,14 +129,14 @@ def tangent_bases(x: Floats, deformations: Sequence[str] = DEFORMATIONS) -> Floa
     np.divide(vectors, lengths, out=vectors, where=lengths > 0)
     _, sizes, bases = np.linalg.svd(vectors, full_matrices=False)
     kept = sizes > DEPENDENT * np.maximum(sizes[:, :1], 1.0)
-    rows: Floats = np.zeros_like(vectors)
+    rows: np.ndarray = np.zeros_like(vectors)
     rows[:, : bases.shape[1]] = bases * kept[:, :, None]
     return rows
 
 
 def two_sided_distances(
-    x: Floats, deformations: Sequence[str] = DEFORMATIONS, spring: float = SPRING
-) -> Floats:
+    x: np.ndarray, deformations: Sequence[str] = DEFORMATIONS, spring: float = SPRING
+) -> np.ndarray:
     """Return the two-sided tangent distances (n, n) between all square images (n, s²).
 
     They are zero between equal images, and not larger than the Euclidean distances.  `spring` > 0
@@ -150,7 +146,7 @@ def two_sided_distances(
     out = np.empty((len(x), len(x)))
     for rows in _blocks(len(x)):
         for cols in _blocks(len(x), rows.start):
-            squares: Floats = scipy.spatial.distance.cdist(x[rows], x[cols], "sqeuclidean")
+            squares: np.ndarray = scipy.spatial.distance.cdist(x[rows], x[cols], "sqeuclidean")
             squares -= _explained(x[rows], x[cols], bases[rows], bases[cols], 1.0 + spring)
             if rows == cols:
                 squares = np.triu(squares, 1)
@@ -160,7 +156,9 @@ def two_sided_distances(
     return out
 
 
-def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> Floats:
+def _explained(
+    x: np.ndarray, z: np.ndarray, of_x: np.ndarray, of_z: np.ndarray, mu: float
+) -> np.ndarray:
     """Return the reduction of the squared distances of x and z by deformations, (r, c).
 
     With Q_x and Q_z the bases as columns, C = Q_x'Q_z, p = Q_x'(x - z) and q = Q_z'(x - z), the
@@ -179,7 +177,7 @@ def _explained(x: Floats, z: Floats, of_x: Floats, of_z: Floats, mu: float) -> F
     return np.asarray(reduction, dtype=np.float64)
 
 
-def _roots(squares: Floats) -> Floats:
+def _roots(squares: np.ndarray) -> np.ndarray:
     """Return square roots, in place; values that rounding made negative count as zero."""
     np.maximum(squares, 0.0, out=squares)
     return np.sqrt(squares, out=squares)
@@ -211,14 +209,25 @@ GRADIENT, PARAMETERS, TRIAL, FREE = 19, 20, 21, 22
 PADDING = 2  # pixels beyond the border whose spline coefficients the pixels of the border need
 
 
-def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
+def candidates(x: np.ndarray) -> np.ndarray | None:
+    """Return which pairs may be neighbours in affine distance, (n, n); None for all."""
+    if len(x) <= CANDIDATES:
+        return None
+    tangent = two_sided_distances(x, AFFINE)
+    nearest = np.argpartition(tangent, CANDIDATES, axis=1)[:, : CANDIDATES + 1]
+    pairs = np.zeros(tangent.shape, dtype=np.bool_)
+    np.put_along_axis(pairs, nearest, True, axis=1)
+    return pairs
+
+
+def affine_distances(x: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
     """Return the affine-transformation distances (n, n) between square images (n, s²).
 
     They are zero between equal images, and not larger than the Euclidean distances, which other
     pairs than `pairs`, in either order, have.
     """
     side = image_side(x.shape[1])
-    squares: Floats = scipy.spatial.distance.cdist(x, x, "sqeuclidean")
+    squares: np.ndarray = scipy.spatial.distance.cdist(x, x, "sqeuclidean")
     wanted = np.ones(squares.shape, dtype=np.bool_) if pairs is None else pairs | pairs.T
     reach = REACH.copy()
     reach[:2] = side * SHIFT_OF_SIDE
@@ -234,15 +243,15 @@ def affine_distances(x: Floats, pairs: Bools | None = None) -> Floats:
     return np.asarray(np.sqrt(squares), dtype=np.float64)
 
 
-@compiled(fastmath=True)
+@njit(fastmath=True)
 def _best_squares(
-    spline: Floats,
-    targets: Floats,
-    others: Ints,
-    low: Floats,
-    high: Floats,
-    squares: Floats,
-    scratch: Floats,
+    spline: np.ndarray,
+    targets: np.ndarray,
+    others: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    squares: np.ndarray,
+    scratch: np.ndarray,
 ) -> None:
     """Lower the squared distances of one image to others, in place, by transforming the image."""
     p, trial = scratch[PARAMETERS], scratch[TRIAL]
@@ -269,8 +278,8 @@ def _best_squares(
         squares[j] = min(best, squares[j])
 
 
-@compiled(fastmath=True)
-def _form_equations(n_pixels: int, scratch: Floats) -> None:
+@njit(fastmath=True)
+def _form_equations(n_pixels: int, scratch: np.ndarray) -> None:
     """Write the lower half of ``J J'`` and ``J r``."""
     r = scratch[RESIDUAL]
     for a in range(6):
@@ -285,8 +294,8 @@ def _form_equations(n_pixels: int, scratch: Floats) -> None:
             scratch[HESSIAN + a, b] = total
 
 
-@compiled
-def _damped_step(low: Floats, high: Floats, damping: float, scratch: Floats) -> None:
+@njit
+def _damped_step(low: np.ndarray, high: np.ndarray, damping: float, scratch: np.ndarray) -> None:
     """Write the parameters after a damped Gauss-Newton step, clipped to their bounds.
 
     A parameter stays fixed if it is at a bound and its gradient points out of the bounds.  The
@@ -320,8 +329,8 @@ def _damped_step(low: Floats, high: Floats, damping: float, scratch: Floats) -> 
         step[a] = min(max(p[a] + step[a], low[a]), high[a])
 
 
-@compiled(fastmath=True)
-def _linearise(spline: Floats, target: Floats, p: Floats, scratch: Floats) -> float:
+@njit(fastmath=True)
+def _linearise(spline: np.ndarray, target: np.ndarray, p: np.ndarray, scratch: np.ndarray) -> float:
     """Return the squared distance at p, and write its residuals and their derivatives by p.
 
     A residual is a pixel of the transformed image less that of the target.
@@ -350,8 +359,8 @@ def _linearise(spline: Floats, target: Floats, p: Floats, scratch: Floats) -> fl
     return total
 
 
-@compiled(fastmath=True)
-def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]:
+@njit(fastmath=True)
+def _spline_at(spline: np.ndarray, u: float, v: float) -> tuple[float, float, float]:
     """Return a padded cubic spline and its derivatives at column u and row v.
 
     Beyond the border the spline is constant, and so its derivative across the border is zero.
@@ -376,7 +385,7 @@ def _spline_at(spline: Floats, u: float, v: float) -> tuple[float, float, float]
     return value, du if inside_u else 0.0, dv if inside_v else 0.0
 
 
-@compiled
+@njit
 def _weights(
     t: float,
 ) -> tuple[tuple[float, float, float, float], tuple[float, float, float, float]]:
@@ -390,3 +399,41 @@ def _weights(
     )
     slopes = (-0.5 * s * s, t * (1.5 * t - 2.0), s * (2.0 - 1.5 * s), 0.5 * t * t)
     return weights, slopes
+
+
+def images_of(path: str, classes: Sequence[str], per_class: int | None) -> np.ndarray:
+    """Return images of an archive, or those of a table that a sweep with the seed 0 takes."""
+    if path.endswith(".npz"):
+        with np.load(path) as archive:
+            return np.asarray(archive["x"], dtype=np.float64)
+    table = pd.read_csv(path)
+    labels = table.pop("label").astype(str).to_numpy()
+    rows = [np.flatnonzero(labels == name) for name in classes or np.unique(labels)]
+    if per_class is not None:
+        rng = np.random.default_rng([0, per_class])
+        rows = [rng.choice(of_class, per_class, replace=False) for of_class in rows]
+    return table.to_numpy(dtype=np.float64)[np.sort(np.concatenate(rows))]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the distances of the images of a file."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("images", help=".npz file of x, (n, s²); or a table with a column label")
+    parser.add_argument("distance", choices=("tangent", "affine"))
+    parser.add_argument("-o", "--output", required=True, help=".npy file to write, (n, n)")
+    parser.add_argument("--classes", nargs="+", default=(), help="of a table, in ascending order")
+    parser.add_argument("--per-class", type=int, help="images to draw of each class of a table")
+    given = parser.parse_args(arguments)
+    try:
+        x = images_of(given.images, given.classes, given.per_class)
+        image_side(x.shape[1])
+    except (OSError, KeyError, ValueError, IndexError) as error:
+        parser.error(f"{given.images}: {error}")
+    if given.distance == "tangent":
+        np.save(given.output, two_sided_distances(x))
+    else:
+        np.save(given.output, affine_distances(x, candidates(x)))
+
+
+if __name__ == "__main__":
+    main()
