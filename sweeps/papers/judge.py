@@ -729,7 +729,7 @@ def _ratio(one: float, other: float) -> float:
 def _points(conclusion: Conclusion, results: Results) -> dict[str, Means]:
     """Return the points of the methods on each data set that has some of all, the best rival's."""
     names = [conclusion.first, *conclusion.others]
-    table = mcnemar_points(results.folder, names).reindex(columns=names).dropna()
+    table = mcnemar_points(Path(results.folder), names).reindex(columns=names).dropna()
     best = max if conclusion.relation == "more" else min
     return {
         str(dataset): Means(float(first), float(best(others)))
