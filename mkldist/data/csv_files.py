@@ -198,7 +198,10 @@ def _named(
     else:
         below = [fields for _, fields in looked_at]
         is_short = {len(fields) for fields in below} == {len(names) + 1}
-        if is_short and len({fields[0] for fields in below}) == len(below) > 1:
+        if is_short and not any(fields[-1].strip() for fields in below):
+            notes.append("its rows, not its header, end with a separator, which is dropped")
+            looked_at, rows = list(_shortened(looked_at, len(names))), _shortened(rows, len(names))
+        elif is_short and len({fields[0] for fields in below}) == len(below) > 1:
             names = [UNNAMED, *names]
             notes.append("its header is one short, as R writes it: rows begin with their names")
         elif len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
@@ -211,6 +214,13 @@ def _named(
         found = f"{pluralize(len(given), 'name')} of {pluralize(len(names), 'column')}"
         raise DataError(f"{where}: names", found, "a name for each", "Correct names")
     return given or names, chain(looked_at, rows)
+
+
+def _shortened(rows: Iterable[tuple[int, list[str]]], n_fields: int) -> Rows:
+    """Yield rows of so many fields, without an empty one after them."""
+    for line, fields in rows:
+        ends = len(fields) == n_fields + 1 and not fields[-1].strip()
+        yield line, fields[:-1] if ends else fields
 
 
 def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple[int, list[str]]]:

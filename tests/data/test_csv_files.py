@@ -136,6 +136,7 @@ WRITTEN: list[tuple[str | bytes, dict[str, Any]]] = [
     ("# ours\n#\n" + GOOD, {"comment": "#"}),
     (GOOD.replace("\n-3", "\n#9,9,x\n-3"), {"comment": "#"}),
     (GOOD.replace(",", "|"), {"separator": "|"}),
+    (GOOD.replace("yes\n", "yes,\n").replace("no\n", "no,\n"), {}),
     (GOOD.replace(",", " ").replace("yes", '"yes"'), {"separator": "whitespace"}),
     (GOOD.replace(",", ";").replace("2.5", "2,5"), {"decimal": ","}),
     (GOOD.replace("4e2", '"400,0"').replace("2.5", '"2,50"'), {"decimal": ","}),
