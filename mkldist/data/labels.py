@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.errors import DataError, nearest
 
 _WHOLE = re.compile(r"([+-]?)0*([0-9]{1,309})(?:\.0*)?")  # no finite float64 has more digits
-_CODE = re.compile(r"0[0-9]+")  # such as a postcode
+_CODE = re.compile(r"0[0-9]+|[0-9]+[eE][0-9]+")  # such as a postcode, or a place on a plate
 
 
 def finite_number(text: str) -> float | None:
@@ -96,9 +95,9 @@ def class_labels(
     Classes stand in the order of `classes` if given, and rows of others are left out; else in the
     order of numbers if all labels are numbers, and in alphabetical order otherwise.  The second of
     two classes becomes +1; or the class `positive`, and all others together -1.  Different
-    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class; a number that is always
-    written with the same zeros in front, as ``02139``, keeps them.  Missing labels are refused,
-    unknown classes, fewer than two, and a class of a single point among more than two.
+    spellings of a number, such as ``1``, ``+1`` and ``1.0``, are one class; codes, such as
+    ``02139`` and ``1E3``, are classes of their own.  Missing labels are refused, unknown classes,
+    fewer than two, and a class of a single point among more than two.
 
     >>> labels = np.array(["b", "a", "c", "a", "b", "c"])
     >>> class_labels(labels, "t.csv", classes=("c", "a")).y
@@ -119,7 +118,7 @@ def class_labels(
 
     def spelled(name: str) -> str:
         """Return the class that the user calls `name`, in the spelling of the data."""
-        same = _name_among(name, known)
+        same = name_among(name, known)
         if same not in known:
             hint = nearest(name, known) or "Name classes as they stand in the data"
             raise DataError(where, f"no class {name!r}", f"one of {listed}", hint)
@@ -188,7 +187,7 @@ def _sign(name: str) -> int:
 
 
 def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Return what is odd about classes: few rows, and names that differ in upper case alone.
+    """Return what is odd about classes: few rows, and names that hardly differ.
 
     >>> class_notes(np.array([0.0, 1.0, 2.0] * 9), ("No", "no", "yes"))
     ("classes 'No' and 'no' differ in upper and lower case alone",)
@@ -204,10 +203,15 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
     ]
     spellings: dict[str, list[str]] = {}
     for name in classes:
-        spellings.setdefault(name.casefold(), []).append(name)
+        spellings.setdefault(name_of_number(name) or name.casefold(), []).append(name)
     alike = [
-        f"classes {' and '.join(map(repr, names))} differ in upper and lower case alone"
-        for names in spellings.values()
+        f"classes {' and '.join(map(repr, names))} "
+        + (
+            "differ in upper and lower case alone"
+            if finite_number(same) is None
+            else f"are spellings of the number {same}, and stay apart"
+        )
+        for same, names in spellings.items()
         if len(names) > 1
     ]
     return (*alike, *few[:SHOWN])
@@ -283,9 +287,8 @@ def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) ->
     same = [name_of_number(name) for name in unique.tolist()]
     if None in same:
         return names, False
-    counts = Counter(same)
     kept = [
-        spelling if counts[name] == 1 and _CODE.fullmatch(spelling) else name
+        spelling if _CODE.fullmatch(spelling) else name
         for spelling, name in zip(unique.tolist(), same, strict=True)
     ]
     return np.array(kept)[inverse], True
@@ -370,7 +373,7 @@ def check_class_weight(
     if asked == "balanced":
         return
     for name in asked:
-        if _name_among(name, classes) not in classes:
+        if name_among(name, classes) not in classes:
             expected = f"names of classes: {', '.join(map(repr, classes))}"
             hint = nearest(name, classes) or "Correct it, or remove it: other classes have weight 1"
             raise DataError(place, f"no class {name!r}", expected, hint)
@@ -381,7 +384,7 @@ def class_weights(
 ) -> Floats:
     """Return the weight of each class, (k,)."""
     if asked != "balanced":
-        by_name = {_name_among(name, classes): weight for name, weight in asked.items()}
+        by_name = {name_among(name, classes): weight for name, weight in asked.items()}
         return np.array([by_name.get(name, 1.0) for name in classes])
     counts = np.bincount(numbers, weights=weights, minlength=len(classes)).astype(np.float64)
     found, there = np.ones(len(classes)), counts > 0.0
@@ -389,11 +392,13 @@ def class_weights(
     return found
 
 
-def _name_among(name: str, classes: Collection[str]) -> str:
+def name_among(name: str, classes: Collection[str]) -> str:
     """Return the name of a class as the data set has it: ``1`` for ``1.0``, ``02`` for ``2``."""
     number = None if name in classes else name_of_number(name)
-    same = (one for one in classes if number is not None and name_of_number(one) == number)
-    return next(same, name)
+    if number is None or number in classes:
+        return number or name
+    same = [one for one in classes if name_of_number(one) == number]
+    return same[0] if len(same) == 1 else name
 
 
 _DOTTED = re.compile(r"(\d\d?)\.(\d\d?)\.(\d{4})([ T].*)?")  # the day stands first

@@ -21,7 +21,7 @@ from mkldist.core.metrics import metrics_of
 from mkldist.core.threads import single_threaded
 from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
-from mkldist.data.labels import REST, finite_number, name_of_number
+from mkldist.data.labels import REST, finite_number, name_among
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.decision import INTERCEPT, Between, Contributions
 from mkldist.fit.inputs import SHOWN
@@ -332,8 +332,8 @@ def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:
     """Return the positions of labels among the classes of a model; refuse unknown ones."""
     classes = [] if model.labels.classes is None else model.labels.classes.tolist()
     place = {str(name): number for number, name in enumerate(classes)}
-    place |= {name: place[str(one)] for one in classes if (name := name_of_number(str(one)))}
-    texts = [name_of_number(label) or label for label in labels]
+    called = {label: name_among(label, place) for label in set(labels)}
+    texts = [called[label] for label in labels]
     others = place.get(REST) if len(classes) == 2 else None
     unknown = Counter(text for text in texts if text not in place)
     if unknown and (others is None or "" in unknown):

@@ -19,6 +19,7 @@ from mkldist.data.dataset import Dataset, RawData
 from mkldist.data.inputs import input_data
 from mkldist.data.labels import (
     class_labels,
+    class_notes,
     class_weights,
     finite_number,
     is_date,
@@ -78,15 +79,30 @@ def test_whole_numbers_keep_all_of_their_digits(labels: np.ndarray[Any, Any]) ->
     [
         (["02139", "10001", "02139"], ("02139", "10001")),
         (["007", "08", "007"], ("007", "08")),
-        (["02", "10", "2"], ("2", "10")),  # two spellings of one number
         (["0", "00.5", "0"], ("0", "0.5")),
+        (["02139", "2139", "02139"], ("02139", "2139")),
+        (["1e3", "1000.0", "1000"], ("1000", "1e3")),
+        (["1.000e+00", "0.000e+00", "1"], ("0", "1")),  # as numpy.savetxt writes numbers
     ],
 )
-def test_codes_keep_their_zeros(labels: list[str], classes: tuple[str, str]) -> None:
+def test_codes_are_classes_of_their_own(labels: list[str], classes: tuple[str, str]) -> None:
     found = class_labels(np.array(labels), "t")
     assert found.classes == classes
-    named = class_labels(np.array(labels), "t", positive=str(float(classes[0])))
+    named = class_labels(np.array(labels), "t", positive=classes[0])
     assert named.classes == classes[::-1]
+    apart = float(classes[0]) != float(classes[1])
+    assert bool(class_notes(np.repeat(found.y, 5), found.classes)) != apart
+    if apart:
+        named = class_labels(np.array(labels), "t", positive=str(float(classes[0])))
+        assert named.classes == classes[::-1]
+
+
+def test_a_number_that_two_codes_write_names_neither() -> None:
+    labels = np.array(["007", "07", "7"] * 2)
+    assert class_labels(labels, "t").classes == ("007", "07", "7")
+    assert class_labels(labels, "t", positive="7.0").y.tolist() == [-1, -1, 1] * 2
+    with mistake("no class '7'"):
+        class_labels(labels[labels != "7"], "t", positive="7")
 
 
 @pytest.mark.parametrize(

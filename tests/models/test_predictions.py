@@ -508,6 +508,14 @@ def test_scores_are_those_of_scikit_learn(tmp_path):
     np.testing.assert_array_equal(matrix, confusion_matrix(y, own, labels=["ill", "well"]))
 
 
+def test_codes_that_are_one_number_are_scored_apart(tmp_path):
+    codes = ("007", "07", "7")
+    table = TABLE.assign(answer=[codes[n % 3] for n in range(len(TABLE))])
+    done, _ = predicted(made_up_model(codes), table, tmp_path, scored=True)
+    found = pd.read_csv(tmp_path / "out.csv", dtype=str)
+    assert done.score.values["error"] == (found["prediction"] != table["answer"]).mean()
+
+
 def test_real_values_are_scored_without_a_file(tmp_path):
     model = made_up_model(None)
     y = np.round(model.predict(TABLE_S) + np.linspace(-1, 1, len(TABLE_S)), 6)
