@@ -104,6 +104,10 @@ class ClusterError(MkldistError):
     exit_code = EXIT_INTERNAL
 
 
+class WorkerError(ClusterError):
+    """A worker's machine that fails, such as its disk or a library, and not the method on it."""
+
+
 class UnfitClusterError(ClusterError, InputError):
     """A scheduler, its address or its workers that no sweep may use: repeating helps nobody."""
 

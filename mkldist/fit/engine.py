@@ -39,7 +39,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import TargetScale, graph_points, preprocessed, target_scale
 from mkldist.data.splits import inner_folds
-from mkldist.errors import DataError, UnreadableError
+from mkldist.errors import DataError, UnreadableError, WorkerError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport, bank_values
 from mkldist.kernels.gaps import Presence
@@ -681,6 +681,11 @@ class _Batch:
 
     def _fail(self, subproblem: Subproblem, error: Exception) -> None:
         """Hand on the run of a failed subproblem; its other solutions are dropped."""
+        if isinstance(error, OSError | ImportError):
+            found = " ".join(f"{type(error).__name__}: {error}".split())
+            raise WorkerError(
+                "a worker", found, "a machine on which methods run", "Mend it"
+            ) from error
         run = subproblem.run
         if run.id in self.solved:
             words = subproblem.description(self.inputs.dataset)

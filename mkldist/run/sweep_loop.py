@@ -38,6 +38,7 @@ from mkldist.errors import (
     SpecError,
     UnfitClusterError,
     UnreadableError,
+    WorkerError,
 )
 from mkldist.fit.score import failed_record
 from mkldist.methods.registry import METHODS
@@ -259,11 +260,15 @@ def is_final(error: BaseException) -> bool:
     return isinstance(error, DataError | GramError | SpecError)
 
 
-def unread_error(errors: Sequence[UnreadableError]) -> UnreadableError:
-    """Return the error of the runs whose bank or data could not be read, one for each run."""
+OF_MEDIUM = (UnreadableError, WorkerError)
+"""Errors of disks, networks and libraries, which are no results: their runs stay to be done."""
+
+
+def unread_error(errors: Sequence[MkldistError]) -> MkldistError:
+    """Return the error of the runs that met one of `OF_MEDIUM`, one for each run."""
     last, runs = errors[-1], pluralize(len(errors), "run")
     hint = last.hint or "Repeat the command"
-    return UnreadableError(last.where, f"{last.found}; {runs} left to do", last.expected, hint)
+    return type(last)(last.where, f"{last.found}; {runs} left to do", last.expected, hint)
 
 
 def error_line(error: BaseException) -> str:
@@ -380,7 +385,7 @@ class SweepLoop:
         self._built = work.built
         self._unbuilt: Counter[str] = Counter()  # bytes by bank
         self._build_errors: dict[str, BaseException] = {}
-        self._unread: list[UnreadableError] = []  # for each run that waits for its medium
+        self._unread: list[MkldistError] = []  # for each run that waits for its medium
         self._noted: set[str] = set()  # lines that are told once
         self._status = StatusWriter(store.path.parent, work.banks)
         self._earlier = earlier or Counts(runs=sum(len(batch.runs) for batch in work.batches))
@@ -536,7 +541,7 @@ class SweepLoop:
 
     def _give_up(self, abandoned: Iterable[AbandonedRun], error: BaseException) -> None:
         """Record abandoned runs as failed, unless the error was the medium's and not theirs."""
-        if isinstance(error, UnreadableError):
+        if isinstance(error, OF_MEDIUM):
             self._unread += [error for _ in abandoned]
         else:
             self._record_failed(abandoned)

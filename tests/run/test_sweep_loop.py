@@ -23,8 +23,10 @@ from mkldist.errors import (
     StoreError,
     UnfitClusterError,
     UnreadableError,
+    WorkerError,
 )
 from mkldist.fit.score import failed_record
+from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.folder import AtWork, OutputFolder, read_work_note
 from mkldist.results.journal import Journal
@@ -136,6 +138,22 @@ def test_runs_whose_medium_cannot_be_read_are_done_by_the_next_call(
     assert Journal(tmp_path / "small" / "records.journal").states() == {}
     failing.times = 0
     outcome = sweep(text, tmp_path / "small")
+    assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
+
+
+@pytest.mark.parametrize("fault", [OSError(5, "Input/output error"), ImportError("no numba")])
+def test_a_fault_of_the_machine_is_no_failed_run(tmp_path, client, monkeypatch, fault):
+    def broken(*_):
+        raise fault
+        yield
+
+    method = METHODS["uniform"]
+    with monkeypatch.context() as patch:
+        patch.setitem(vars(method), "solve", broken)
+        with pytest.raises(WorkerError, match="6 runs left to do"):
+            sweep(TEXT, tmp_path / "small")
+    assert Journal(tmp_path / "small" / "records.journal").states() == {}
+    outcome = sweep(TEXT, tmp_path / "small")
     assert (outcome.failed, outcome.counts[RunState.COMPLETE]) == (0, 6)
 
 
