@@ -743,8 +743,32 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         ).with_texts(texts)
 
 
+class _Scored:
+    """A score of scikit-learn that warns as :meth:`fit` does; before the mixin that has it."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the score of predictions: accuracy of classes, R² of real values.
+
+        Parameters
+        ----------
+        X : (t, d) array-like, sparse array or DataFrame
+            Rows.
+        y : (t,) array-like
+            Their labels or values.
+        sample_weight : (t,) array-like, optional
+            Weights of the rows.
+
+        Warns
+        -----
+        UserWarning
+            If indexes of pandas name other rows, or the same in another order.
+        """
+        _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight)
+        return float(super().score(X, y, sample_weight))  # type: ignore[misc]
+
+
 @dataclass(eq=False, repr=False)
-class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class KernelClassifier(_Scored, ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     """Base of the classifiers: one decision function for two classes, one a class for more."""
 
     def _learn_classes(self, y: npt.NDArray[Any]) -> Ints:
@@ -1290,7 +1314,7 @@ def _accuracy(decided: _Decided, rows: Ints, y: Any, sample_weight: Any = None) 
 
 
 @dataclass(eq=False, repr=False)
-class MKLRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+class MKLRegressor(_Scored, RegressorMixin, KernelEstimator):  # type: ignore[misc]
     """Regression on a weighted sum of kernels, whose weights it learns.
 
     With the default method, ``primalmkl``, it minimises::

@@ -99,6 +99,7 @@ class NewRows:
     table: _Table
     rows_at_once: int
     label: str = ""  # column of labels that are read; empty for none
+    by_place: bool = False  # True if the label is known by its place alone
     unseen: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Rows read so far whose category the model does not know, by column and category."""
 
@@ -110,6 +111,8 @@ class NewRows:
     @property
     def note(self) -> str:
         """How columns were matched or what was left out; empty for nothing."""
+        if self.by_place:
+            return f"columns are known by their places: {self.label!r} is taken as the label"
         return self.table.note
 
     @property
@@ -183,13 +186,17 @@ def opened_rows(
     that do not vary in the data of the model; columns that are `ignored` are left out.  Messages
     name the place `where`, by default the path, and columns in options after `place`, such as
     ``expression.`` of a view.  Rows that are `labelled` are read with their labels: the label
-    column of the model, or ``y`` beside arrays.
+    column of the model, or ``y`` beside arrays.  So are those of a file without a header that has
+    a column in the place of the label.
     """
     where = where or str(source)
     with _opened(source, columns, where, sparse=sparse) as table:
         _check_columns(columns, table.names, where, ignored, place)
         label = _label_of(columns, table.names, where) if labelled else ""
-        yield NewRows(columns, where, table, rows_at_once, label)
+        without_header = isinstance(source, Path) and columns.format.get("header") is False
+        by_place = without_header and columns.label in table.names
+        label = columns.label if by_place else label
+        yield NewRows(columns, where, table, rows_at_once, label, by_place)
 
 
 def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:

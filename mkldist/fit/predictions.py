@@ -30,6 +30,8 @@ from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
+CORRECT = "Correct these labels, or leave out these rows, or the column if it holds no labels"
+
 
 @dataclass(frozen=True)
 class Score:
@@ -84,11 +86,11 @@ def write_predictions(
     starts = tuple(f"{view}." for view in model.view_columns)
     own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
     step, parts = rows_at_once or model.rows_at_once(), None
-    decide, account = None, _Account(model)
+    decide, account = None, _Account(model, scored and _recognises(model))
     if explained_by is not None:
         parts = model.parts(explained_by)
         decide = partial(_explained, model, parts)
-    if scored and _recognises(model):
+    if account.recognises:
         decide = partial(_recognised, model, _support(model), decide or model.decision_values)
     with (
         opened_rows(
@@ -110,7 +112,10 @@ def write_predictions(
             *(view.check_end() for view in joined),
             *account.notes({v.name: v.n_lacking for v in joined}),
         ]
-        score = account.score(rows.where) if scored else None
+        place = f"{rows.where}, column {rows.label!r}, by its place"
+        if rows.by_place and not scored:
+            account.label_numbers([label for label in account.labels if label], place)
+        score = account.score(place if rows.by_place else rows.where) if scored else None
     unseen = sum((view.unseen for view in joined), rows.unseen)
     return Predicted(account.n_rows, account.counts, unseen, tuple(filter(None, notes)), score)
 
@@ -186,6 +191,7 @@ class _Account:
     """What is counted while blocks are predicted."""
 
     model: Model
+    recognises: bool = False  # True if values end with a column that tells known rows
     n_rows: int = 0
     counts: Counter[Any] = field(default_factory=Counter)
     n_less_probable: int = 0
@@ -218,10 +224,10 @@ class _Account:
             self.n_less_probable += int((most != predictions).sum())
         self.n_rows += len(labels)
         self._count_odd(block)
+        if self.recognises:
+            self.n_known += int(contributions[:, -1].sum())
+            contributions = contributions[:, :-1]
         if block.labels is not None:
-            if _recognises(model):
-                self.n_known += int(contributions[:, -1].sum())
-                contributions = contributions[:, :-1]
             self.values.append(values)
             self.labels += block.labels
         columns += contributions.T.tolist()
@@ -286,13 +292,18 @@ class _Account:
             rows = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"
             yield f"{rows} most probable one: {_rule_of(model.calibration)}"
 
+    def label_numbers(self, labels: Sequence[str], where: str) -> Array:
+        """Return labels as real values or numbers of classes; refuse those that are none."""
+        if self.model.labels.classes is None:
+            return _real_values(labels, where)
+        return _class_numbers(self.model, labels, where)
+
     def score(self, where: str) -> Score:
         """Return the score of all rows by their labels."""
-        values, labels = np.concatenate(self.values), self.labels
+        values, y = np.concatenate(self.values), self.label_numbers(self.labels, where)
         if self.model.labels.classes is None:
-            y = _real_values(labels, where)
             return _score(self.model, regression_scores(values[:, 0], y), y, {})
-        return _class_score(self.model, values, _class_numbers(self.model, labels, where))
+        return _class_score(self.model, values, y)
 
 
 def _class_score(model: Model, values: Floats, numbers: Ints) -> Score:
@@ -340,23 +351,23 @@ def _class_numbers(model: Model, labels: Sequence[str], where: str) -> Ints:
         listed = truncate([f"{text!r} in {n}" for text, n in unknown.most_common()], SHOWN)
         known = ", ".join(map(repr, map(str, classes)))
         rows = pluralize(sum(unknown.values()), "row")
-        hint = "Correct these labels, or leave these rows out"
         raise DataError(
-            where, f"labels that the model does not know in {rows}: {listed}", known, hint
+            where, f"labels that the model does not know in {rows}: {listed}", known, CORRECT
         )
     return np.array([place.get(text, others) for text in texts], dtype=np.intp)
 
 
 def _real_values(labels: Sequence[str], where: str) -> Floats:
     """Return labels as numbers; refuse others."""
-    found = [finite_number(label) for label in labels]
-    wrong = [label for label, number in zip(labels, found, strict=True) if number is None]
+    numbers = [finite_number(label) for label in labels]
+    wrong = [label for label, number in zip(labels, numbers, strict=True) if number is None]
     if wrong:
         rows = pluralize(len(wrong), "row")
         listed = truncate([*dict.fromkeys(map(repr, wrong))], SHOWN)
-        hint = "Correct these labels, or leave these rows out"
-        raise DataError(where, f"labels that are no numbers in {rows}: {listed}", "numbers", hint)
-    return np.array(found, dtype=np.float64)
+        raise DataError(
+            where, f"labels that are no numbers in {rows}: {listed}", "numbers", CORRECT
+        )
+    return np.array(numbers, dtype=np.float64)
 
 
 def _rule_of(calibration: Calibrated) -> str:

@@ -98,8 +98,11 @@ def test_all_that_belongs_to_rows_of_a_sweep_is_compared(name):
         lambda w: mkldist.MKLRegressor().fit(X, Y, sample_weight=w),
         lambda w: mkldist.OneClassMKL().fit(X, sample_weight=w),
         lambda w: mkldist.SemiSupervisedMKLClassifier().fit(X, Y + 1, sample_weight=w),
+        lambda w: mkldist.MKLClassifier().fit(X, Y).score(X, Y, w),
+        lambda w: mkldist.MKLClassifierCV().fit(X, Y).score(X, Y[w.index]),
+        lambda w: mkldist.MKLRegressor().fit(X, Y).score(X, Y[w.index]),
     ],
-    ids=["classes", "groups", "values", "one class", "few labels"],
+    ids=["classes", "groups", "values", "one class", "few labels", "weights", "score", "R2"],
 )
 def test_estimators_warn_of_weights_and_groups_too(fit):
     with pytest.warns(UserWarning, match=MIXED):

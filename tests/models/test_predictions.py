@@ -99,6 +99,29 @@ def test_new_rows_are_written_as_those_of_the_fit(tmp_path):
         assert (tmp_path / "new.csv").read_text() == (tmp_path / "plain.csv").read_text()
 
 
+@pytest.mark.parametrize("classes", [("ill", "well"), ("ill", "old", "well"), None])
+def test_a_column_in_the_place_of_the_label_holds_labels(tmp_path, classes):
+    model = made_up_model(classes)
+    names = ["row", "a", "b", "constant", "size", "answer"]
+    format = {"header": False, "names": names}
+    model = replace(model, columns=replace(model.columns, format=format))
+    rows = TABLE.assign(constant=1.0)[names[:-1]]
+    label = "well" if classes else 2.5
+    for last, known in ((label, True), (np.nan, True), ("small", False), (0.25, classes is None)):
+        data = tmp_path / "new.csv"
+        rows.assign(answer=last).to_csv(data, index=False, header=False)
+        if known:
+            done = write_predictions(model, data, None)
+            assert [*map(_quoted, done.notes)] == ["answer"]
+        else:
+            with pytest.raises(DataError, match=f"'answer', by its place.*{last}"):
+                write_predictions(model, data, None)
+
+
+def _quoted(note: str) -> str:
+    return note.split("'")[1]
+
+
 def test_several_classes_have_decisions_by_name_and_real_values_none(tmp_path):
     data = write(TABLE, tmp_path / "new.csv")
     model = made_up_model(("p", "q", "r"))
