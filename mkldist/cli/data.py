@@ -108,7 +108,7 @@ def _facts(
     from mkldist.cli.first_sweep import Facts
     from mkldist.data.table_profile import TableProfile, check_column, inspected
 
-    columns, format = inspected(data, header)
+    columns, format = inspected(data, header, (label, id, groups))
     if not columns:
         return _facts_of_arrays(data, label, views, id or groups)
     for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
@@ -171,7 +171,7 @@ def _view_facts(
 
     found: dict[str, tuple[ViewFacts, str]] = {}
     for name, path in views.items():
-        own, format = inspected(path)
+        own, format = inspected(path, known=(id,))
         if not own:
             expected = "a table with a column that names its rows"
             raise DataError(f"--view {name}", f"arrays in {path}", expected)

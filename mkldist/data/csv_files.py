@@ -47,13 +47,17 @@ Rows = Iterator[tuple[int, list[str]]]
 
 @contextmanager
 def open_csv(
-    path: Path, where: str, format: TableFormat = PLAIN, may_lack: str = ""
+    path: Path,
+    where: str,
+    format: TableFormat = PLAIN,
+    may_lack: str = "",
+    known: Collection[str | None] = (),
 ) -> Iterator[Table]:
     """Open a text table, plain or gzipped, as its format says.
 
     Blank lines are skipped.  A column of row names without a name, at the beginning, is called as
-    pandas calls it.  A first line that looks like a row is refused where a header is expected, and
-    also inside the ``with`` block a damaged file.
+    pandas calls it.  A first line that looks like a row, and has no name of a column that is
+    `known`, is refused where a header is expected, and inside the ``with`` block a damaged file.
     """
     notes: list[str] = []
     with (
@@ -64,7 +68,7 @@ def open_csv(
     ):
         lines, separator = _plain_lines(text, format, where, notes)
         filled = ((n, fields) for n, fields in csv_rows(lines, separator, where) if fields)
-        names, rows = _named(filled, format, where, may_lack, notes)
+        names, rows = _named(filled, format, where, may_lack, known, notes)
         problems = TableProblems(where, len(names))
 
         def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
@@ -117,7 +121,9 @@ def _plain_lines(
     return (map(_with_tabs, lines), "\t") if separator == WHITE_SPACE else (lines, separator)
 
 
-def likely_format(path: Path, where: str, header: bool | None = None) -> TableFormat:
+def likely_format(
+    path: Path, where: str, header: bool | None = None, known: Collection[str | None] = ()
+) -> TableFormat:
     """Return how a text table most likely is written, where open_csv would have to be told."""
     keys: dict[str, Any] = {} if header is None else {"header": header}
     with opened(path, where) as stream:
@@ -135,7 +141,7 @@ def likely_format(path: Path, where: str, header: bool | None = None) -> TableFo
         with open_csv(path, where, TableFormat(header=False, **keys)) as table:
             frame, _ = next(table.read(table.names, LOOKED_AT))
             first, *rows = frame.to_numpy().tolist()
-        if looks_like_row(first, rows):
+        if looks_like_row([name.strip() for name in first], rows, known):
             keys["header"] = False
     return TableFormat(**keys)
 
@@ -183,7 +189,12 @@ def _with_tabs(line: str) -> str:
 
 
 def _named(
-    rows: Rows, format: TableFormat, where: str, may_lack: str, notes: list[str]
+    rows: Rows,
+    format: TableFormat,
+    where: str,
+    may_lack: str,
+    known: Collection[str | None],
+    notes: list[str],
 ) -> tuple[list[str], Rows]:
     """Return the names of the columns, and the rows below the header."""
     line, first = next(rows, (1, []))
@@ -207,7 +218,7 @@ def _named(
         elif len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
             names[0] = UNNAMED
         elif format.header is None:
-            _check_header(names, below, f"{where}, line {line}")
+            _check_header(names, below, f"{where}, line {line}", known)
     if len(given) == len(names) + 1 and may_lack in given:
         given.remove(may_lack)
     if given and len(given) != len(names):
@@ -246,9 +257,14 @@ def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple
         ) from error
 
 
-def _check_header(names: Sequence[str], rows: Sequence[Sequence[str]], where: str) -> None:
+def _check_header(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    where: str,
+    known: Collection[str | None],
+) -> None:
     """Refuse a first line that looks like a row: read as a header, it would be lost."""
-    if looks_like_row(names, rows):
+    if looks_like_row(names, rows, known):
         listed = truncate([repr(name) for name in names], SHOWN)
         raise DataError(
             where,
@@ -260,11 +276,19 @@ def _check_header(names: Sequence[str], rows: Sequence[Sequence[str]], where: st
         )
 
 
-def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+def looks_like_row(
+    names: Sequence[str], rows: Sequence[Sequence[str]], known: Collection[str | None] = ()
+) -> bool:
     """Return True if a first line holds numbers, or values like those below it, in most columns.
 
     pandas names columns by their positions, so a number equal to its column's position is a name.
+    A line with a `known` name of a column, or one of a label, which is no value below it, is none.
     """
+    words = LABEL_NAMES - {"y"}  # which often stands for yes
+    for place, name in enumerate(names):
+        is_name = name in known or name.casefold() in words  # above wavelengths, for example
+        if is_name and all(row[place].strip() != name for row in rows if place < len(row)):
+            return False
     step = max(1, len(names) // LOOKED_AT)
     names = names if step == 1 else [*names[::step], names[-1]]
     rows = rows if step == 1 else [[*row[::step], row[-1]] for row in rows]
@@ -274,9 +298,6 @@ def looks_like_row(names: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         for place, name in enumerate(names)
     ]
     columns = [{field.strip() for field in column} for column in zip(*rows, strict=False)]
-    words = LABEL_NAMES - {"y"}  # which often stands for yes
-    if any(n.casefold() in words and n not in c for n, c in zip(names, columns, strict=False)):
-        return False  # as above wavelengths, whose names are numbers
     if 2 * sum(numbers) > len(names):
         return True
     alike = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -61,13 +61,18 @@ def extension_of(name: str) -> str:
 
 @contextmanager
 def open_source(
-    path: Path, where: str, format: TableFormat = PLAIN, may_lack: str = ""
+    path: Path,
+    where: str,
+    format: TableFormat = PLAIN,
+    may_lack: str = "",
+    known: Collection[str | None] = (),
 ) -> Iterator[Source]:
     """Open a data file by the format of its extension; mistakes in it are named by `where`.
 
     The cells of a table are as the file has them; `format` says how a text table is written, whose
     rows may have no field for the column `may_lack`, which has a name there, and which part of a
-    file is read, and whether its rows are features.
+    file is read, and whether its rows are features.  A first line with a name of a column that is
+    `known` is a header.
     """
     extension = ".zarr" if is_zarr(path) else extension_of(path.name)
     if not extension:
@@ -83,7 +88,7 @@ def open_source(
             else "Rename or convert the file",
         )
     if extension in csv_files.EXTENSIONS:
-        with csv_files.open_csv(path, where, format, may_lack) as table:
+        with csv_files.open_csv(path, where, format, may_lack, known) as table:
             yield chosen_part(table, format)
         return
     of_texts = next((key for key in format.changes if key not in (*OF_CELLS, *OF_FILES)), None)
@@ -107,7 +112,9 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read a data file by the columns that `choice` names, which only tables have."""
     if path.name.endswith(SUFFIX):
         return read_inputs(path, choice, where)
-    with open_source(path, where, choice.format) as source:
+    named = (choice.label, choice.likely_id, *choice.other_roles)
+    known = [name for name in named if isinstance(name, str)]
+    with open_source(path, where, choice.format, known=known) as source:
         if choice.format.part and not getattr(source, "part", ""):
             found = f"part = {choice.format.part!r}"
             expected = "a file of several parts, such as .xlsx or .h5ad"

@@ -357,10 +357,12 @@ class TableProfile:
         return len(rows), len(columns)
 
 
-def read_columns(path: Path, format: TableFormat = PLAIN) -> dict[str, Column]:
+def read_columns(
+    path: Path, format: TableFormat = PLAIN, known: Collection[str | None] = ()
+) -> dict[str, Column]:
     """Return the columns of a table as texts; none of a file that holds arrays."""
     where, n_rows = str(path), 0
-    with open_source(path, where, format) as table:
+    with open_source(path, where, format, known=known) as table:
         if not isinstance(table, Table):
             return {}
         check_names(table.names, where)
@@ -384,8 +386,8 @@ def read_columns(path: Path, format: TableFormat = PLAIN) -> dict[str, Column]:
     columns = {}
     for place, (name, found) in enumerate(values.items()):
         parts = [own for block in numbers if (own := block[place]) is not None]
-        known = np.concatenate(parts) if len(parts) == len(numbers) else None
-        columns[name] = Column(name, tuple(found), known)
+        whole = np.concatenate(parts) if len(parts) == len(numbers) else None
+        columns[name] = Column(name, tuple(found), whole)
     return columns
 
 
@@ -406,23 +408,26 @@ def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
         yield column if np.isfinite(column).all() and not as_texts else None
 
 
-def inspected(path: Path, header: bool | None = None) -> tuple[dict[str, Column], TableFormat]:
+def inspected(
+    path: Path, header: bool | None = None, known: Collection[str | None] = ()
+) -> tuple[dict[str, Column], TableFormat]:
     """Return the columns of a table as it most likely is written, and how that is.
 
-    Numbers with units, separators of thousands or decimal commas are read, and values that most
-    likely stand for missing ones are missing.
+    A first line with a name of a column that is `known` is a header.  Numbers with units,
+    separators of thousands or decimal commas are read, and values that most likely stand for
+    missing ones are missing.
     """
     format = PLAIN
     if extension_of(path.name) in TEXT_TABLES:
-        format = likely_format(path, str(path), header)
-    columns = read_columns(path, format)
+        format = likely_format(path, str(path), header, known)
+    columns = read_columns(path, format, known)
     for _ in range(2):  # the second time, of numbers that are known by then
         keys = _keys_of_cells(columns)
         if not keys:
             break
         words = [*format.missing_values, *keys.pop("missing_values", ())]
         format = TableFormat(**{**format.changes, **keys, "missing_values": words})
-        columns = read_columns(path, format)
+        columns = read_columns(path, format, known)
     return columns, format
 
 

@@ -221,7 +221,8 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
     if isinstance(source, Path):
         is_text = extension_of(source.name) in csv_files.EXTENSIONS
         written = format if is_text else TableFormat(part=format.part, transpose=format.transpose)
-        with open_source(source, where, written, columns.label) as found:
+        known = {columns.label, columns.id, *columns.names, *columns.texts} - {""}
+        with open_source(source, where, written, columns.label, known) as found:
             if isinstance(found, Table):
                 yield _named_table(formatted(found, format), columns, where)
             elif isinstance(found, NamedArrays):

@@ -223,6 +223,27 @@ def test_a_table_without_a_header_is_said_and_read():
         run_init("wdbc.data", "--label", "f1", "--header", "--overwrite")
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("672,675,7157,status", ("--label", "status")),
+        ("sample,672,675,group 2", ("--label", "group 2", "--id", "sample")),
+        ("country,1990,1991,1992,result", ("--label", "1992", "--groups", "country")),
+    ],
+)
+def test_a_name_that_is_given_tells_a_header_of_numbers_from_a_row(header, words):
+    n = header.count(",")
+    draw = np.random.default_rng(0).integers(0, 99, (40, n)).astype(str)
+    if "--id" in words or "--groups" in words:
+        draw[:, 0] = [f"S{i}" if "--id" in words else "abcdefgh"[i % 8] for i in range(40)]
+    rows = [",".join([*row, "uv"[i % 3 > 0]]) for i, row in enumerate(draw)]
+    Path("t.csv").write_text("\n".join([header, *rows]))
+    done = run_init("t.csv", *words)
+    assert "t: 40 rows" in done.output
+    (dataset,) = load_sweep(Path("t.toml")).datasets
+    assert dataset.format.header is None
+
+
 def test_values_and_rows_that_are_not_known_are_said():
     frame = pd.DataFrame({"a": np.arange(40) * 7 % 11 + 0.5, "b": np.arange(40) * 5 % 13 + 0.25})
     frame.loc[::9, "a"] = -999
