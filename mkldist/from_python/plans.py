@@ -37,7 +37,6 @@ from mkldist.run.forecast import (
     solver_key,
     stored_rates,
 )
-from mkldist.run.progress import duration
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
 from mkldist.run.sweep_setup import sweep_rounds
@@ -105,7 +104,7 @@ def size_table(costs: Iterator[SizeCost]) -> RenderableType:
             str(one.runs),
             str(one.passes),
             readable_bytes(one.bytes),
-            duration(one.seconds),
+            _time(one.seconds),
         )
     return table
 
@@ -240,6 +239,15 @@ def forecast_here(
     return rows, "\n".join(notes)
 
 
+def _time(seconds: float) -> str:
+    """Return a time with its units."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
     """Return a forecast as a table for a terminal.
 
@@ -249,7 +257,7 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
     """
     columns = {
         "workers": [str(one.workers) for one in rows],
-        "time": [duration(one.seconds) for one in rows],
+        "time": [_time(one.seconds) for one in rows],
         "efficiency": [f"{one.efficiency:.0%}" for one in rows],
         "CPU h": [_hours(one.processor_hours) for one in rows],
         "held h": [_hours(one.held_hours) for one in rows],
