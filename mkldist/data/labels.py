@@ -148,11 +148,13 @@ def class_labels(
 _SOUGHT = """
 1 +1 + yes y true t positive pos case cases patient disease diseased sick ill malignant cancer tumor
 tumour relapse relapsed recurrence event dead died death deceased responder present abnormal
-affected mutant mutated active spam fraud default failure failed bad ja oui si krank
+affected mutant mutated active spam fraud default failure failed bad high progressive treated
+ja krank fall tot positiv oui malade cas décédé si sí caso enfermo muerto malato morto
 """
 _WITHOUT = """
 0 -1 - no n false f negative neg control controls ctl ctrl healthy normal well benign absent nein
-none not without alive survived censored nonresponder unaffected wildtype wt inactive ham good ok
+none not non without free alive survived censored wildtype wt inactive ham good ok low stable placebo
+hc cn nc gesund kontrolle lebend negativ sain témoin temoin vivant sano vivo controllo
 """
 _POSITIVE, _NEGATIVE = frozenset(_SOUGHT.split()), frozenset(_WITHOUT.split())
 
@@ -160,19 +162,24 @@ _POSITIVE, _NEGATIVE = frozenset(_SOUGHT.split()), frozenset(_WITHOUT.split())
 def negative_first(counts: Mapping[str, int]) -> tuple[str, ...]:
     """Return two classes, of their numbers of rows, the one that is sought last.
 
-    Known words tell which that is, such as ``no`` and ``yes``; else it is the rarer one, and of
-    classes of equal size the last in the order of numbers or of the alphabet.
+    Of two numbers it is the larger one.  Known words tell which that is, such as ``no`` and
+    ``yes``, and prefixes, as of ``untreated``; else it is the rarer one, and of classes of equal
+    size the last of the alphabet.
 
     >>> negative_first({"case": 9, "ctl": 9}), negative_first({"ridge": 2, "alpine": 8})
     (('ctl', 'case'), ('alpine', 'ridge'))
     """
-    numbers = [finite_number(name) for name in counts]
-    first, second = sorted(counts, key=lambda name: (finite_number(name) or 0.0, name))
-    signs = [_sign(name) for name in (first, second)]
-    if {name.casefold() for name in counts} == {"b", "m"}:  # benign and malignant
-        signs = [1 if name in "mM" else -1 for name in (first, second)]
-    if None not in numbers and 0 in signs:  # of 1 and 2, neither is a word
-        signs = [0, 0]
+    numbers = {name: finite_number(name) for name in counts}
+    first, second = sorted(counts, key=lambda name: (numbers[name] or 0.0, name))
+    if None not in numbers.values():
+        return first, second
+    signs, one, other = [_sign(first), _sign(second)], first.casefold(), second.casefold()
+    if {one, other} == {"b", "m"}:  # benign and malignant
+        signs = [1 if name == "m" else -1 for name in (one, other)]
+    elif other in (f"n{one}", f"un{one}"):  # as of R and NR, or of stable and unstable
+        signs[1] = -(signs[0] or 1)
+    elif one in (f"n{other}", f"un{other}"):
+        signs[0] = -(signs[1] or 1)
     rank = [(sign, -counts[name]) for sign, name in zip(signs, (first, second), strict=True)]
     return (first, second) if rank[0] <= rank[1] else (second, first)
 

@@ -114,13 +114,23 @@ def test_a_number_that_two_codes_write_names_neither() -> None:
         ({"M": 9, "B": 4}, ("B", "M")),
         ({"M": 4, "F": 9}, ("F", "M")),  # no words: the rarer one last
         ({"1": 4, "0": 1}, ("0", "1")),
-        ({"2": 40, "1": 4}, ("2", "1")),
+        ({"2": 40, "1": 4}, ("1", "2")),
         ({"2": 4, "10": 4}, ("2", "10")),
         ({"True": 9, "False": 1}, ("False", "True")),
         ({"relapse": 9, "no relapse": 2}, ("no relapse", "relapse")),
         ({"non-responder": 2, "responder": 9}, ("non-responder", "responder")),
         ({"healthy": 1, "AML": 9}, ("healthy", "AML")),
         ({"ridge": 5, "alpine": 5}, ("alpine", "ridge")),
+        ({"4": 9, "2": 5}, ("2", "4")),
+        *(
+            ({sought: 65, without: 35}, (without, sought))
+            for line in (
+                "malade/sain cas/témoin Fall/Kontrolle tot/lebend muerto/vivo enfermo/sano",
+                "treated/untreated treated/placebo high/low high-risk/low-risk AD/HC MCI/CN",
+                "Progressive/Stable unstable/stable R/NR responder/nonresponder affected/unaffected",
+            )
+            for sought, without in map(lambda pair: pair.split("/"), line.split())
+        ),
     ],
 )
 def test_the_class_that_is_sought_is_last(counts: dict[str, int], classes: tuple[str, str]) -> None:
