@@ -114,10 +114,10 @@ def _facts(
     for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
         if name is not None:
             check_column(columns, name, option)
-    found = _view_facts(columns, views, id)
+    label = label or _label(columns, data, format)
+    found = _view_facts(columns, views, id, columns[label])
     if found:
         id = id or next(iter(found.values()))[1]
-    label = label or _label(columns, data, format)
     look = TableProfile(columns, label, id, groups)
     return Facts.of(look, format, {name: facts for name, (facts, _) in found.items()})
 
@@ -162,11 +162,11 @@ def _facts_of_arrays(
 
 
 def _view_facts(
-    columns: Mapping[str, Column], views: Mapping[str, Path], id: str | None
+    columns: Mapping[str, Column], views: Mapping[str, Path], id: str | None, label: Column
 ) -> dict[str, tuple[ViewFacts, str]]:
     """Return the tables of views, each with the column of the data that it is joined by."""
     from mkldist.cli.first_sweep import ViewFacts
-    from mkldist.data.table_profile import TableProfile, inspected, joining
+    from mkldist.data.table_profile import Column, TableProfile, inspected, joining
     from mkldist.errors import DataError
 
     found: dict[str, tuple[ViewFacts, str]] = {}
@@ -185,7 +185,10 @@ def _view_facts(
             )
         id, key = pair
         lacking = sum(value not in own[key].counts for value in columns[id].values)
-        found[name] = ViewFacts(path, TableProfile(own, given_id=key), format, lacking), id
+        by_id = dict(zip(columns[id].values, label.values, strict=True))
+        labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
+        look = TableProfile(own, given_id=key, labels=labels)
+        found[name] = ViewFacts(path, look, format, lacking), id
     return found
 
 

@@ -43,6 +43,7 @@ FORMAT_WORDS = {
     "thousands": "between groups of three digits",
     "units": "units of columns of numbers",
 }
+SAYS_LABEL = "says the label"
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
@@ -135,6 +136,10 @@ class Facts:
             for key, value in table.changes.items():
                 of = f"view {name!r}: " if name else ""
                 yield f"{of}{_words(key, value)}: {key} = {spelled(value)}"
+        for look in (self.look, *(view.look for view in self.views.values())):
+            for copy in look.copies if look else ():
+                said = f"{SAYS_LABEL}, so it is no feature; see ignore in {file}"
+                yield f"column {copy.name!r} {said}"
         column = self.look and self.look.groups
         if column:
             values = f"{len(column.counts)} values in {self.n_rows} rows"
@@ -311,7 +316,10 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
     if groups is not None and groups.name != look.id and _hinders_groups(look, groups):
         ignored.append(groups)
     if ignored:
-        reasons = {_reason(column): None for column in ignored}
+        copies = {column.name for column in look.copies}
+        reasons = {
+            SAYS_LABEL if column.name in copies else _reason(column): None for column in ignored
+        }
         names = [column.name for column in ignored]
         yield _line(f"ignore = {spelled(names, None)}", ", ".join(reasons))
     texts = [column.name for column in look.ignored if column.holds_texts]

@@ -34,6 +34,7 @@ from mkldist.data.tables import (
     formatted,
     frame_texts,
 )
+from mkldist.data.validate import FEWEST_COPIED
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import TableFormat
 
@@ -248,6 +249,22 @@ class Column:
         """True if the column, as a label, most likely holds real values."""
         return are_real([finite_number(value) for value in self.counts])
 
+    def copies(self, label: Column) -> bool:
+        """Return True if the column is the label again: its values, or one for each class."""
+        if self.name.casefold() == label.name.casefold():
+            return True
+        real, n_classes, n_known = label.is_regression, len(label.counts), 0
+        pairs: dict[str, str] = {}
+        for value, of_label in zip(self.values, label.values, strict=True):
+            if value.casefold() in MISSING_VALUES or of_label not in label.counts:
+                continue
+            n_known += 1
+            if real and finite_number(value) != finite_number(of_label):
+                return False
+            if pairs.setdefault(value, of_label) != of_label or (len(pairs) > n_classes):
+                return False
+        return n_known >= FEWEST_COPIED + len(pairs) and len({*pairs.values()}) == len(pairs) > 1
+
     @property
     def alike(self) -> list[tuple[str, ...]]:
         """Values that differ in capitals alone."""
@@ -273,6 +290,7 @@ class TableProfile:
     label: str = ""  # empty for the table of a view
     given_id: str | None = None  # what the user says of the table
     given_groups: str | None = None
+    labels: Column | None = None  # those of the rows of a view
 
     @property
     def n_rows(self) -> int:
@@ -312,6 +330,18 @@ class TableProfile:
         """Columns of names of rows and of groups."""
         return {self.id, self.groups.name if self.groups else None}
 
+    @cached_property
+    def copies(self) -> list[Column]:
+        """Columns that are the label once more, as no new row has them."""
+        label = self.labels or self.columns.get(self.label)
+        others = [c for c in self.others if c.name not in self._named]
+        return [] if label is None else [c for c in others if c.copies(label)]
+
+    @cached_property
+    def _no_features(self) -> set[str | None]:
+        """Columns of names, of groups, and copies of the label."""
+        return {*self._named, *(column.name for column in self.copies)}
+
     @property
     def places(self) -> list[Column]:
         """Columns whose rows of equal value may belong together, such as centres."""
@@ -320,19 +350,19 @@ class TableProfile:
     @property
     def texts(self) -> list[Column]:
         """Columns of sequences, for kernels of texts."""
-        return [c for c in self.others if c.name not in self._named and c.holds_sequences]
+        return [c for c in self.others if c.name not in self._no_features and c.holds_sequences]
 
     @cached_property
     def categorical(self) -> list[Column]:
         """Columns of few different texts."""
-        return [c for c in self.others if c.is_categorical and c.name not in self._named]
+        return [c for c in self.others if c.is_categorical and c.name not in self._no_features]
 
     @cached_property
     def ignored(self) -> list[Column]:
-        """Columns of which no feature can be made: dates, texts, names of rows, hardly a value."""
-        return [
+        """Columns that are no features: copies of the label, dates, texts, names of rows, gaps."""
+        return self.copies + [
             c for c in self.others
-            if c.name not in self._named and not c.is_categorical and not c.holds_sequences
+            if c.name not in self._no_features and not c.is_categorical and not c.holds_sequences
             and (c.names_rows or c.hardly_known or c.name == UNNAMED or not c.is_numeric)
         ]  # fmt: skip
 
@@ -340,7 +370,7 @@ class TableProfile:
     def features(self) -> list[Column]:
         """Columns of numbers."""
         others = (*self.ignored, *self.categorical, *self.texts)
-        left_out = self._named | {c.name for c in others}
+        left_out = self._no_features | {c.name for c in others}
         return [c for c in self.others if c.name not in left_out]
 
     @property

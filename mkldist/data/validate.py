@@ -42,6 +42,7 @@ from mkldist.spec.datasets import UNLABELLED, DatasetSpec, PreprocessingSpec, Sp
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
 OF_POSITIVE = "sensitivity, F1 and average precision"
 SHOWN_IN_SUMMARY = 10
+FEWEST_COPIED = 20  # rows in which a column has one value for each class, not by chance
 NO_COLUMNS = SplitsSpec()
 GROUPED = ("holdout", "kfold", "leave-one-group-out")  # kinds of splits that keep groups whole
 SHOWN = 5
@@ -114,6 +115,26 @@ def validate(
     return _with_features(dataset, spec, raw, x, rows, where)
 
 
+def _copies_of_labels(x: Floats, names: Sequence[str], dataset: Dataset) -> Iterator[str]:
+    """Yield a line on features (n, d) that are the labels, or have one value for each class."""
+    y, known = dataset.y, dataset.labelled
+    parts = [np.flatnonzero(y == one) for one in np.unique(y[known])]
+    if dataset.classes is None:
+        columns = np.flatnonzero((x == y[:, None])[known].all(axis=0))
+    elif known.sum() < FEWEST_COPIED + len(parts):
+        return
+    else:
+        columns = np.flatnonzero(np.fmin.reduce(x) != np.fmax.reduce(x))
+        for rows in (*(part[:FEWEST_COPIED] for part in parts), *parts):
+            block = x[np.ix_(rows, columns)]
+            columns = columns[np.fmin.reduce(block) == np.fmax.reduce(block)]
+        values = [np.fmin.reduce(x[np.ix_(part, columns)]) for part in parts]
+        columns = columns[(np.diff(np.sort(values, axis=0), axis=0) != 0).all(axis=0)]
+    if len(columns):
+        listed = truncate([repr(names[column]) for column in columns.tolist()], SHOWN)
+        yield f"{listed} alone would tell the label of each row; ignore leaves such columns out"
+
+
 def _check_weighing(dataset: Dataset, where: str) -> None:
     """Refuse a class whose rows all have weight 0: no method could learn it."""
     if dataset.classes is None or dataset.weights is None:
@@ -179,7 +200,7 @@ def _with_features(
         missing=missing,
         views=view_lines,
         texts=() if texts is None else tuple(texts.lines()),
-        notes=(*dataset.summary.notes, *same),
+        notes=(*dataset.summary.notes, *_copies_of_labels(x, names, dataset), *same),
     )
     if len(kept) < x.shape[1]:
         x = _taken(raw, x, None, kept)

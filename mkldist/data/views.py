@@ -279,7 +279,12 @@ class _Joining:
             raise DataError(place, "no features", "a file of features", "Name it by grams")
         rows = self._rows(read.ids, len(read.x), view.name, place)
         label = self.raw.label_name
-        if label and label in read.feature_names:  # it would give the labels away
+        texts = () if read.texts is None else read.texts.names
+        if label and label in (
+            *read.feature_names,
+            *read.groups,
+            *texts,
+        ):  # it would give the labels away
             found = f"a column {label!r}, as the label is called"
             hint = f'Set ignore = ["{label}"] for the view, or rename the column'
             raise DataError(place, found, "features only", hint)

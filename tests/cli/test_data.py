@@ -14,6 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from mkldist.cli import data as init
 from mkldist.cli.data import init_command, show_command
+from mkldist.cli.sweeps import plan_command
 from mkldist.errors import MkldistError
 from mkldist.from_python.listings import known, known_of
 from mkldist.kernel_functions.registry import FUNCTIONS
@@ -340,3 +341,23 @@ def test_a_name_of_two_things_shows_both_unless_one_is_chosen():
     assert both.startswith("# dataset\n")
     assert "\n# sweep\n" in both
     assert tomllib.loads(shown("star", "--kind", "sweep"))["name"] == "star"
+
+
+def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
+    states, rows = np.array(["well", "ill"] * 20), [f"P{i}" for i in range(40)]
+    frame = pd.DataFrame({"patient": rows, "state": states, "sick": states == "ill"})
+    frame["age"] = np.arange(40) * 7 % 31
+    frame["sex"] = np.where(np.arange(40) % 4 > 1, "f", "m")
+    view = frame.sample(frac=1.0, random_state=0).rename(columns={"sex": "gender", "age": "bmi"})
+    frame.to_csv("t.csv", index=False)
+    view.to_csv("v.csv", index=False)
+    done = run_init("t.csv", "--label", "state", "--view", "v=v.csv", "--id", "patient")
+    assert [f"'{name}' says the label" in done.output for name in ("state", "sick")] == [True] * 2
+    (dataset,) = load_sweep(Path("t.toml")).datasets
+    assert (dataset.ignore, dataset.categorical) == (("sick",), ("sex",))
+    view_keys = dataset.views[1].ignore, dataset.views[1].categorical
+    assert view_keys == (("state", "sick"), ("gender",))
+    text = Path("t.toml").read_text().replace('["sick"]', '["age"]')
+    Path("other.toml").write_text(text)
+    shown = CliRunner().invoke(plan_command, ["other.toml"]).output
+    assert "'sick' alone would tell the label" in shown

@@ -206,6 +206,7 @@ MISTAKES = [
     ({"file": "twice.csv"}, "ids that occur more than once: 'p1'", "Correct these rows"),
     ({"file": "blank.csv"}, "1 row without an id", "an id of its own for each row"),
     ({"file": "label.csv"}, "a column 'label', as the label is called", 'ignore = ["label"]'),
+    ({"file": "label.csv", "texts": ["label"]}, "a column 'label', as the label is"),
     ({"file": "others.csv"}, "ids such as q1, q2, none of them in the data set", "such as p1, p2"),
     ({"file": "short.svm"}, "1 row for 4 points, and no ids", "Set id = the column"),
     ({"file": "gene.csv"}, "no such file", "Did you mean 'genes.csv'?"),
