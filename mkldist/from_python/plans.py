@@ -240,12 +240,10 @@ def forecast_here(
 
 
 def _time(seconds: float) -> str:
-    """Return a time with its units."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    """Return a time with its unit."""
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.1f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.1f} h"
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:

@@ -231,8 +231,8 @@ def test_cost_and_load_are_in_the_table_which_fits_80_columns():
     assert max(map(len, lines)) <= 80
     assert [" ".join(lines[place].split()) for place in (0, 2, 3)] == [
         "workers time efficiency held h moved memory load limit",
-        "1 00:05 100% 0.011 73.2 kiB 99.0 GiB 0.4% longest task",
-        "1000 1000:00:00 100% 8000000 1.00 PiB 99.0 GiB 34% longest task",
+        "1 5 s 100% 0.011 73.2 kiB 99.0 GiB 0.4% longest task",
+        "1000 1000.0 h 100% 8000000 1.00 PiB 99.0 GiB 34% longest task",
     ]
 
 
