@@ -153,8 +153,8 @@ ja krank fall tot positiv oui malade cas décédé si sí caso enfermo muerto ma
 """
 _WITHOUT = """
 0 -1 - no n false f negative neg control controls ctl ctrl healthy normal well benign absent nein
-none not non without free alive survived censored wildtype wt inactive ham good ok low stable placebo
-hc cn nc gesund kontrolle lebend negativ sain témoin temoin vivant sano vivo controllo
+none not non without free alive survived censored wildtype wt inactive ham good ok low stable
+placebo hc cn nc gesund kontrolle lebend negativ sain témoin temoin vivant sano vivo controllo
 """
 _POSITIVE, _NEGATIVE = frozenset(_SOUGHT.split()), frozenset(_WITHOUT.split())
 

@@ -127,9 +127,9 @@ def test_a_number_that_two_codes_write_names_neither() -> None:
             for line in (
                 "malade/sain cas/témoin Fall/Kontrolle tot/lebend muerto/vivo enfermo/sano",
                 "treated/untreated treated/placebo high/low high-risk/low-risk AD/HC MCI/CN",
-                "Progressive/Stable unstable/stable R/NR responder/nonresponder affected/unaffected",
+                "Progressive/Stable unstable/stable R/NR responder/nonresponder",
             )
-            for sought, without in map(lambda pair: pair.split("/"), line.split())
+            for sought, without in (pair.split("/") for pair in line.split())
         ),
     ],
 )
