@@ -184,10 +184,11 @@ def _view_facts(
                 "Give --id, the column of DATA that names them",
             )
         id, key = pair
-        lacking = sum(value not in own[key].counts for value in columns[id].values)
         by_id = dict(zip(columns[id].values, label.values, strict=True))
         labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
         look = TableProfile(own, given_id=key, labels=labels)
+        there = {one for i, one in enumerate(own[key].values) if i not in look.blank_rows}
+        lacking = sum(value not in there for value in columns[id].values)
         found[name] = ViewFacts(path, look, format, lacking), id
     return found
 

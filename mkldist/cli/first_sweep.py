@@ -58,7 +58,7 @@ class ViewFacts:
     file: Path
     look: TableProfile
     format: TableFormat
-    n_lacking: int  # rows of the data that it lacks
+    n_lacking: int  # rows of the data of which it has no values
 
     @property
     def is_numeric(self) -> bool:
@@ -262,14 +262,20 @@ def _views(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     if facts.views and facts.look and facts.look.n_features:
         yield "\n[[datasets.views]]"
         yield _line(f'name = "{_main_view(data, facts)}"', f"the columns of {data.name}")
+        yield from _missing(len(facts.look.blank_rows), facts)
     for name, view in facts.views.items():
         yield f"\n[[datasets.views]]\nname = {spelled(name, None)}"
         yield _file(view.file, file)
         yield from _format(view.format)
         yield from _roles(view.look, "joins the tables")
-        if view.n_lacking:
-            lacking = f"{view.n_lacking} of {facts.n_rows} rows are not in it: kernels are 0 there"
-            yield _line('missing = "zero"', lacking)
+        yield from _missing(view.n_lacking, facts)
+
+
+def _missing(n_rows: int, facts: Facts) -> Iterator[str]:
+    """Yield the key of a view that has no values of some rows."""
+    if n_rows:
+        lacking = f"it has no values of {n_rows} of {facts.n_rows} rows: kernels are 0 there"
+        yield _line('missing = "zero"', lacking)
 
 
 def _main_view(data: Path, facts: Facts) -> str:

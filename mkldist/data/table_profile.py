@@ -382,9 +382,19 @@ class TableProfile:
     @property
     def missing(self) -> tuple[int, int]:
         """Numbers of rows and of columns of numbers that miss values."""
+        return len(set().union(*self._gaps)), len(self._gaps)
+
+    @property
+    def blank_rows(self) -> set[int]:
+        """Rows that miss the values of all features."""
+        filled = self.categorical or len(self._gaps) < len(self.features)
+        return set() if filled or not self._gaps else set.intersection(*self._gaps)
+
+    @cached_property
+    def _gaps(self) -> list[set[int]]:
+        """Rows that miss values, for each column of numbers that has such rows."""
         columns = [c for c in self.features if c.n_missing]
-        rows = {row for c in columns for row, value in enumerate(c.values) if value not in c.counts}
-        return len(rows), len(columns)
+        return [{i for i, value in enumerate(c.values) if value not in c.counts} for c in columns]
 
 
 def read_columns(

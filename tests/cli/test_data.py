@@ -361,3 +361,18 @@ def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     Path("other.toml").write_text(text)
     shown = CliRunner().invoke(plan_command, ["other.toml"]).output
     assert "'sick' alone would tell the label" in shown
+
+
+@pytest.mark.parametrize("blank", ["clinical", "genes"])
+def test_a_row_without_any_value_of_a_table_has_no_kernel_there(blank):
+    draw = np.random.default_rng(0).normal(size=(60, 4)).round(2)
+    ids = pd.Index([f"P{i:02}" for i in range(60)], name="patient")
+    clinical = pd.DataFrame(draw[:, :2], ids, ["age", "dose"])
+    genes = pd.DataFrame(draw[:, 2:], ids, ["g1", "g2"])
+    {"clinical": clinical, "genes": genes}[blank].iloc[::9] = np.nan
+    clinical.assign(label=np.where(draw[:, 0] > 0, "case", "ctl")).to_csv("clinical.csv")
+    genes.iloc[:58].to_csv("genes.csv")
+    run_init("clinical.csv", "--view", "genes=genes.csv", "--id", "patient")
+    (dataset,) = load_sweep(Path("clinical.toml")).datasets
+    own = "zero" if blank == "clinical" else None
+    assert [view.missing for view in dataset.views] == [own, "zero"]
