@@ -33,6 +33,7 @@ FOLDS = 3
 FEW_ROWS = 5  # of a class, that inner folds may not divide
 NO_VIEWS: Mapping[str, Any] = MappingProxyType({})
 FORMAT_WORDS = {
+    "part": "first sheet of a table",
     "header": "the first line looks like a row, so columns are called f0, f1, …",
     "names": "names of the columns",
     "separator": "between the fields",

@@ -42,7 +42,7 @@ SHOWN = 4
 COMMENT = "#"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')  # of Excel
 _LONG = 20  # characters of a text, such as a sequence, that is no name
-Rows = Iterator[tuple[int, list[str]]]
+Rows = Iterator[tuple[int, list[Any]]]  # each with its line
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def open_csv(
     ):
         lines, separator = _plain_lines(text, format, where, notes)
         filled = ((n, fields) for n, fields in csv_rows(lines, separator, where) if fields)
-        names, rows = _named(filled, format, where, may_lack, known, notes)
+        names, rows = named_columns(filled, format, where, may_lack, known, notes)
         problems = TableProblems(where, len(names))
 
         def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
@@ -188,7 +188,7 @@ def _with_tabs(line: str) -> str:
     return '"'.join(parts) + "\n"
 
 
-def _named(
+def named_columns(
     rows: Rows,
     format: TableFormat,
     where: str,
@@ -198,7 +198,7 @@ def _named(
 ) -> tuple[list[str], Rows]:
     """Return the names of the columns, and the rows below the header."""
     line, first = next(rows, (1, []))
-    names, given = [field.strip() for field in first], list(format.names)
+    names, given = list(map(cell_text, first)), list(format.names)
     if not any(names):
         raise DataError(where, "no names and no rows", "a header of column names", REWRITE)
     count = min(LOOKED_AT, max(10, LOOKED_AT_CELLS // len(names)))
@@ -207,9 +207,9 @@ def _named(
         looked_at.insert(0, (line, first))
         names = list(numbered_features(len(names)))
     else:
-        below = [fields for _, fields in looked_at]
+        below = [list(map(cell_text, fields)) for _, fields in looked_at]
         is_short = {len(fields) for fields in below} == {len(names) + 1}
-        if is_short and not any(fields[-1].strip() for fields in below):
+        if is_short and not any(fields[-1] for fields in below):
             notes.append("its rows, not its header, end with a separator, which is dropped")
             looked_at, rows = list(_shortened(looked_at, len(names))), _shortened(rows, len(names))
         elif is_short and len({fields[0] for fields in below}) == len(below) > 1:
@@ -232,6 +232,11 @@ def _shortened(rows: Iterable[tuple[int, list[str]]], n_fields: int) -> Rows:
     for line, fields in rows:
         ends = len(fields) == n_fields + 1 and not fields[-1].strip()
         yield line, fields[:-1] if ends else fields
+
+
+def cell_text(cell: Any) -> str:
+    """Return the text of a cell without blanks around it."""
+    return "" if cell is None else str(cell).strip()
 
 
 def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple[int, list[str]]]:

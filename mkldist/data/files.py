@@ -46,7 +46,6 @@ FORMATS: dict[tuple[str, ...], Callable[[Path, str], AbstractContextManager[Sour
     zarr_files.EXTENSIONS: zarr_files.open_group,
 }
 """By the endings of names.  Folders of zarr may have any name."""
-OF_FILES = ("part", "transpose")  # keys of a format that files of other kinds have
 EXTENSIONS = tuple(extension for extensions in FORMATS for extension in extensions)
 
 
@@ -57,6 +56,18 @@ def extension_of(name: str) -> str:
     '.csv.gz'
     """
     return max((e for e in EXTENSIONS if name.lower().endswith(e)), key=len, default="")
+
+
+def keys_of(extension: str) -> frozenset[str]:
+    """Return the keys of a format, without those of cells, that files of this ending have.
+
+    >>> sorted(keys_of(".xlsx"))
+    ['header', 'names', 'part', 'transpose']
+    """
+    if extension in csv_files.EXTENSIONS:
+        return frozenset(TableFormat.model_fields) - {*OF_CELLS}
+    headers = {"header", "names"} if extension in excel_files.EXTENSIONS else set()
+    return frozenset({"part", "transpose"} | headers)
 
 
 @contextmanager
@@ -91,10 +102,15 @@ def open_source(
         with csv_files.open_csv(path, where, format, may_lack, known) as table:
             yield chosen_part(table, format)
         return
-    of_texts = next((key for key in format.changes if key not in (*OF_CELLS, *OF_FILES)), None)
+    keys = keys_of(extension) | {*OF_CELLS}
+    of_texts = next((key for key in format.changes if key not in keys), None)
     if of_texts is not None:
         expected = f"a text table, of {', '.join(csv_files.EXTENSIONS)}"
         raise DataError(where, f"{of_texts} for a {extension} file", expected, f"Remove {of_texts}")
+    if extension in excel_files.EXTENSIONS:
+        with excel_files.open_excel(path, where, format, may_lack, known) as table:
+            yield chosen_part(table, format)
+        return
     [open_file] = [one for extensions, one in FORMATS.items() if extension in extensions]
     with open_file(path, where) as source:
         if isinstance(source, Table):

@@ -20,6 +20,8 @@ from mkldist.data.cells import apart, likely_keys
 from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
 from mkldist.data.csv_files import EXTENSIONS as TEXT_TABLES
 from mkldist.data.csv_files import likely_format
+from mkldist.data.excel_files import EXTENSIONS as WORKBOOKS
+from mkldist.data.excel_files import likely_sheet
 from mkldist.data.files import extension_of, open_source
 from mkldist.data.labels import finite_number, is_date
 from mkldist.data.opening import REWRITE
@@ -460,6 +462,8 @@ def inspected(
     format = PLAIN
     if extension_of(path.name) in TEXT_TABLES:
         format = likely_format(path, str(path), header, known)
+    elif extension_of(path.name) in WORKBOOKS:
+        format = likely_sheet(path, str(path), header, known)
     columns = read_columns(path, format, known)
     for _ in range(2):  # the second time, of numbers that are known by then
         keys = _keys_of_cells(columns)

@@ -177,11 +177,18 @@ def feature_columns(
     return label, features
 
 
-def check_names(names: Sequence[str], where: str, fewest: int = 2) -> None:
-    """Refuse a table of fewer columns than a label and a feature, or without a name for each."""
+def check_names(
+    names: Sequence[str], where: str, fewest: int = 2, parts: Collection[str] = ()
+) -> None:
+    """Refuse a table of fewer columns than a label and a feature, or without a name for each.
+
+    `parts` are the tables of its file.
+    """
     if len(names) < fewest:
         found, expected = f"{len(names)} column ({', '.join(names)})", "features and a label column"
         hint = "Separate columns by a comma, semicolon or tab, or set separator"
+        if len(parts) > 1:
+            hint = f"Set part = another of {_quoted([*parts])}"
         raise DataError(where, found, expected, hint)
     if not all(names):
         raise DataError(
@@ -366,7 +373,8 @@ def chosen_part(table: Table, format: TableFormat) -> Table:
             expected = f"one of {truncate(list(table.parts), SHOWN)}"
             hint = nearest(str(format.part), table.parts) or "Remove part"
             raise DataError(where, found, expected, hint)
-        table = table if format.part is None else table.parts[format.part]()
+        if format.part not in (None, table.part):
+            table = table.parts[str(format.part)]()
         others = truncate([repr(name) for name in table.parts if name != table.part], SHOWN)
         if others:
             note = f"{table.part!r} is read, and by part = … another: {others}"
@@ -423,7 +431,7 @@ def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
 
     Features are written where they stay, so that memory holds them once.
     """
-    check_names(table.names, where)
+    check_names(table.names, where, parts=table.parts)
     choice = replace(choice, id=choice.id or table.id or choice.likely_id)
     label, features = feature_columns(table.names, choice, where, table.beside)
     declared = tuple(name for name in features if name in table.categories)

@@ -20,11 +20,10 @@ import numpy as np
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ONE, FROM_ZERO, RowLabels, pluralize, truncate
-from mkldist.data import csv_files
 from mkldist.data.cells import Cells
 from mkldist.data.checks import as_features, as_sparse, positions_of_ids
 from mkldist.data.dataset import SourceColumns, side_by_side
-from mkldist.data.files import extension_of, open_source
+from mkldist.data.files import extension_of, keys_of, open_source
 from mkldist.data.gram_files import opened_matrices
 from mkldist.data.npz_files import (
     FEATURE_NAMES,
@@ -219,8 +218,8 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
     """Open a source as a table: a file by its format, a frame, or an array."""
     format = TableFormat(**columns.format)
     if isinstance(source, Path):
-        is_text = extension_of(source.name) in csv_files.EXTENSIONS
-        written = format if is_text else TableFormat(part=format.part, transpose=format.transpose)
+        keys = keys_of(extension_of(source.name))
+        written = TableFormat(**{key: format.changes[key] for key in format.changes if key in keys})
         known = {columns.label, columns.id, *columns.names, *columns.texts} - {""}
         with open_source(source, where, written, columns.label, known) as found:
             if isinstance(found, Table):

@@ -217,11 +217,11 @@ class TableFormat(Model):
     """The rows of the file are features, named by its first column, and its other columns are
     samples, named by the header, as in tables of genes by samples. Arrays `x` are (d, n)."""
     header: bool | None = None
-    """The first line of a text table names the columns; or, if false, it is a row. By default it
-    names them, and is refused where it looks like a row."""
+    """The first line of a text table or a sheet names the columns; or, if false, it is a row. By
+    default it names them, and is refused where it looks like a row."""
     names: Annotated[tuple[str, ...], Strict(False)] = ()
-    """Names of all columns of a text table without a header, by default `f0`, `f1`, …; with
-    `header = true`, in place of those in the file."""
+    """Names of all columns of a text table or a sheet without a header, by default `f0`, `f1`, …;
+    with `header = true`, in place of those in the file."""
     separator: Annotated[str, Field(pattern="^(.|\t|whitespace)$")] | None = None
     """What separates the fields of a text table: one character, or `"whitespace"`. By default
     comma, semicolon, tab or white space, whichever its first lines hold."""

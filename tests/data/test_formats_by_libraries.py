@@ -10,6 +10,7 @@ from typing import Any
 
 import h5py
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from scipy.io import savemat
@@ -19,6 +20,7 @@ from mkldist.data import checks
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
 from mkldist.data.gram_files import read_grams
+from mkldist.data.table_profile import inspected
 from mkldist.data.tables import ColumnChoice
 from mkldist.spec.datasets import TableFormat
 from tests.data.mistakes import mistake
@@ -70,7 +72,8 @@ def save(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 
 def read(path: Path, label: str | None = None, **choice: Any) -> RawData:
-    format = TableFormat(**{key: choice.pop(key) for key in ("part", "transpose") if key in choice})
+    keys = choice.keys() & TableFormat.model_fields.keys()
+    format = TableFormat(**{key: choice.pop(key) for key in keys})
     return read_file(path, ColumnChoice(label, format=format, **choice), "t")
 
 
@@ -149,6 +152,46 @@ def test_sheets_of_excel(tmp_path: Path) -> None:
     path.write_bytes(b"no workbook")
     with mistake("cannot be read"):
         read(path)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_sheets_without_a_header_lose_no_row(tmp_path: Path, several: bool) -> None:
+    path = tmp_path / "t.xlsx"
+    rows = pd.DataFrame(X).assign(label=[*"xyxyxy"])
+    with pd.ExcelWriter(path) as book:
+        if several:
+            pd.DataFrame({"note": ["made by X"]}).to_excel(book, sheet_name="README", index=False)
+        rows.to_excel(book, sheet_name="rows", index=False, header=False)
+    part = {"part": "rows"} if several else {}
+    with mistake("line 1", "looks like a row", "header = false"):
+        read(path, label="label", **part)
+    found = read(path, label="f3", header=False, **part)
+    np.testing.assert_array_equal(found.x, X)
+    assert found.labels.tolist() == [*"xyxyxy"]
+    named = read(path, label="d", names=["a", "b", "c", "d"], **part)
+    assert named.feature_names == ("a", "b", "c")
+    columns, format = inspected(path)
+    assert list(columns) == ["f0", "f1", "f2", "f3"]
+    assert format.changes == {"header": False, **part}
+    with mistake("separator for a .xlsx file"):
+        read(path, separator=";")
+    if several:
+        with mistake("1 column (note)", 'part = another of "README", "rows"'):
+            read(path)
+
+
+def test_cells_merged_over_rows_have_the_value_of_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "t.xlsx"
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=[*"xxxyyy"]).to_excel(path, index=False)
+    book = openpyxl.load_workbook(path)
+    for cells in ("D2:D4", "D5:D7"):
+        book.active.merge_cells(cells)
+    book.save(path)
+    for choice in ({}, {"part": "Sheet1"}):
+        found = read(path, **choice)
+        assert found.labels.tolist() == [*"xxxyyy"]
+        np.testing.assert_array_equal(found.x, X)
+        assert any("D2:D4, D5:D7" in note for note in found.summary.notes)
 
 
 def test_a_workbook_that_unpacks_to_far_more(tmp_path: Path) -> None:

@@ -95,8 +95,11 @@ def test_new_rows_are_written_as_those_of_the_fit(tmp_path):
     for left_out in ([], ["answer"]):  # new rows may have no label
         own = written.drop(columns=left_out)
         own.to_csv(tmp_path / "new.txt", index=False, header=False, sep="|")
-        write_predictions(model, tmp_path / "new.txt", tmp_path / "new.csv", overwrite=True)
-        assert (tmp_path / "new.csv").read_text() == (tmp_path / "plain.csv").read_text()
+        own.to_excel(tmp_path / "new.xlsx", index=False, header=False)
+        for ending in ("txt", "xlsx"):
+            new = tmp_path / f"new.{ending}"
+            write_predictions(model, new, tmp_path / "new.csv", overwrite=True)
+            assert (tmp_path / "new.csv").read_text() == (tmp_path / "plain.csv").read_text()
 
 
 @pytest.mark.parametrize("classes", [("ill", "well"), ("ill", "old", "well"), None])
