@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from mkldist.data.opening import check_file, imports, opened
 from mkldist.data.tables import Table, frame_table
 from mkldist.errors import DataError
 
+DATES = r"""(?im)^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*$"""  # unknown to liac-arff
 EXTENSIONS = (".arff", ".arff.gz")
 
 
@@ -25,7 +27,8 @@ def open_arff(path: Path, where: str) -> Iterator[Table]:
         import arff
     with opened(path, where) as stream:
         try:
-            found = arff.loads(stream.read().decode("utf-8-sig"))
+            text = re.sub(DATES, r"\1string", stream.read().decode("utf-8-sig"))
+            found = arff.loads(text)
         except (arff.ArffException, ValueError, IndexError, KeyError) as error:
             what = f"an ARFF file that cannot be read: {str(error).rstrip('.')}"
             expected = "attributes that are numeric, nominal or string, and their values"

@@ -145,7 +145,10 @@ def _other_rows(
     """Return the error of an index that differs from that of the first part."""
     own, known = set(index), set(rows)
     place = f"{where}: {name}" if where else name
-    name, first = (one.rpartition(" of ")[2] for one in (name, first))
+    axis, _, name = name.rpartition(" of ")
+    named = f"{name}.{'columns' if axis == 'columns' else 'index'}"
+    axis, _, first = first.rpartition(" of ")
+    expected = f"{first}.{'columns' if axis == 'columns' else 'index'}"
     by_place = f"or {name}.to_numpy() if the rows correspond by their places"
     extra, lacking = own - known, known - own
     if extra or lacking:
@@ -154,12 +157,13 @@ def _other_rows(
         found += f"those of {first}, such as {example!r:.40}"
         hint = f"Give {name} for the rows of {first}, {by_place}"
         if own & known:
-            hint = f"Take the rows of both, by {first}.index.intersection({name}.index), {by_place}"
+            hint = f"Take the rows of both, by {expected}.intersection({named}), {by_place}"
     elif index.has_duplicates or rows.has_duplicates:
         found, hint = "other rows, of names that occur twice", f"Name each row once, {by_place}"
     else:
         found = f"the names of the rows of {first} in another order"
-        hint = f"Write {name}.reindex({first}.index), {by_place}"
+        own_axis = "columns=" * named.endswith(".columns")
+        hint = f"Write {name}.reindex({own_axis}{expected}), {by_place}"
     return DataError(place, found, f"the index of {first}", hint)
 
 

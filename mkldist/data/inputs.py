@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from mkldist.core.checksums import array_id
 from mkldist.core.durable import replacing
+from mkldist.core.wording import truncate
 from mkldist.data.checks import (
+    SHOWN,
     as_features,
     check_rows,
     common_rows,
@@ -37,6 +39,7 @@ from mkldist.data.tables import (
     decoded,
     frame_labels,
     frame_table,
+    of_categories,
     pandas_frame,
     table_data,
 )
@@ -49,11 +52,15 @@ if TYPE_CHECKING:
 SUFFIX = ".inputs.npz"
 REPEAT = "Repeat the call in Python that gave the data, which writes the file anew"
 X, GRAMS, Y, WEIGHTS = "x", "grams", "y", "weights"
-COLUMNS, LABEL, BESIDE = "columns", "label", "beside"
+COLUMNS, CATEGORIES, LABEL, BESIDE = "columns", "categories", "label", "beside"
 OF_SPLITS = ("groups", "order")
 """Names of arrays by which rows are divided, and of the keys of ``[splits]`` that take them."""
 BESIDES = (*OF_SPLITS, WEIGHTS)  # what may stand beside the features of a table
 KEYS = (X, GRAMS, Y, *BESIDES, FEATURE_NAMES, "train", "test", "unlabelled")
+ONE_TABLE = (
+    "Join views to one table, pandas.concat(views, axis=1), and name the columns of each in "
+    '"views": [{"name": NAME, "columns": [...]}]'
+)
 EXPECTED = "(X, y), (X, y, groups), a DataFrame, or a mapping with x or grams, and y"
 
 
@@ -62,11 +69,11 @@ class InputData:
     """Data set of Python, as plain arrays by their names.
 
     A table has ``columns`` (names of the columns), ``column 0`` and so on, ``missing 0`` for a
-    column of texts, and perhaps ``label`` (name of the label column) and ``beside`` (columns that
-    were given beside the table, to divide or weigh the rows).  Other data have ``x`` (n, d), the
-    parts ``data``, ``indices``, ``indptr`` and ``shape`` of a sparse matrix, or ``grams``
-    (M, n, n); ``y`` (n,); and perhaps ``feature_names``, ``groups``, ``order``, ``weights`` and
-    the indices ``train``, ``test`` and ``unlabelled``.
+    column of texts, and perhaps ``categories`` (columns of a categorical type), ``label`` (name of
+    the label column) and ``beside`` (columns that were given beside the table, to divide or weigh
+    the rows).  Other data have ``x`` (n, d), the parts ``data``, ``indices``, ``indptr`` and
+    ``shape`` of a sparse matrix, or ``grams`` (M, n, n); ``y`` (n,); and perhaps ``feature_names``,
+    ``groups``, ``order``, ``weights`` and the indices ``train``, ``test`` and ``unlabelled``.
     """
 
     arrays: dict[str, npt.NDArray[Any]]
@@ -110,7 +117,9 @@ class InputData:
         if COLUMNS in arrays:
             beside = LABEL in arrays
             chosen = replace(choice, label=str(arrays[LABEL])) if beside else choice
-            raw = table_data(frame_table(_frame(arrays), where), chosen, where)
+            table = frame_table(_frame(arrays), where)
+            table = replace(table, categories=tuple(arrays.get(CATEGORIES, np.array([])).tolist()))
+            raw = table_data(table, chosen, where)
             if beside:
                 summary = replace(raw.summary, label="given beside the features")
                 raw = replace(raw, summary=summary)
@@ -247,7 +256,7 @@ def input_data(data: Any, where: str) -> InputData:
 def _parts(data: Any, where: str) -> dict[str, Any]:
     """Return the parts of a data set by name, y and x or grams among them."""
     if isinstance(data, tuple) and len(data) in (2, 3):
-        return dict(zip((X, Y, "groups"), data, strict=False))
+        data = dict(zip((X, Y, "groups"), data, strict=False))
     if not isinstance(data, Mapping):
         raise DataError(where, f"{_described(data)}", EXPECTED)
     parts = {X if key == "X" else key: value for key, value in data.items() if value is not None}
@@ -258,6 +267,9 @@ def _parts(data: Any, where: str) -> dict[str, Any]:
     if Y not in parts or (X in parts) == (GRAMS in parts):
         found = f"keys {', '.join(map(str, parts)) or 'none'}"
         raise DataError(where, found, "x or grams, and y")
+    if isinstance(parts.get(X), Mapping):
+        found = f"a mapping of {truncate([*map(repr, parts[X])], SHOWN)}"
+        raise DataError(f"{where}: X", found, "one array or DataFrame", ONE_TABLE)
     return parts
 
 
@@ -300,7 +312,8 @@ def _table(frame: pd.DataFrame, where: str) -> dict[str, npt.NDArray[Any]]:
             values = decoded(column, where)
             texts = ["" if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
             arrays[key], arrays[f"missing {place}"] = np.array(texts, dtype=np.str_), missing
-    return arrays
+    declared = [names[place] for place, kind in enumerate(frame.dtypes) if of_categories(kind)]
+    return arrays | ({CATEGORIES: np.array(declared)} if declared else {})
 
 
 def _labels(labels: Any, where: str) -> npt.NDArray[Any]:

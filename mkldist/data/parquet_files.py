@@ -42,8 +42,16 @@ def open_parquet(path: Path, where: str) -> Iterator[Table]:
                     yield frame[list(columns)], FROM_ONE.after(start)
                     start += len(frame)
 
-            names = tuple(str(name) for name in file.schema_arrow.names if name != INDEX)
-            yield Table(names, read, TableProblems(where), file.metadata.num_rows)
+            schema = file.schema_arrow
+            names = tuple(str(name) for name in schema.names if name != INDEX)
+            of_texts = pyarrow.string(), pyarrow.large_string()
+            categories = tuple(
+                str(field.name)
+                for field in schema
+                if pyarrow.types.is_dictionary(field.type) and field.type.value_type in of_texts
+            )
+            n_rows = file.metadata.num_rows
+            yield Table(names, read, TableProblems(where), n_rows, categories=categories)
     except (pyarrow.ArrowException, OSError) as error:
         found = f"a Parquet file that cannot be read ({error})"
         raise DataError(where, found, "a complete Parquet file", REWRITE) from error

@@ -608,6 +608,14 @@ def pandas_frame(X: Any) -> Any:
     return pd.DataFrame(columns)
 
 
+def of_categories(kind: Any) -> bool:
+    """Return True for a categorical type of pandas, unless its categories are numbers or bools."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    own = getattr(kind, "categories", None)
+    return own is not None and not (is_numeric_dtype(own) or is_bool_dtype(own))
+
+
 def frame_features(
     frame: pd.DataFrame, where: str, hint: str = BY_PANDAS, row_labels: RowLabels = FROM_ZERO
 ) -> Floats:

@@ -36,7 +36,7 @@ from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.decision import Contributions, LabelCoding
-from mkldist.fit.inputs import Features, check_texts, divided, text_names
+from mkldist.fit.inputs import Features, check_texts, divided, refuse_twice, text_names
 from mkldist.fit.preprocess import (
     DistinctRows,
     categories_of,
@@ -397,6 +397,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if "y" in labels:
             check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
         X, of_texts, texts = pandas_frame(X), text_names(self.texts), None
+        if isinstance(X, pd.DataFrame):
+            refuse_twice(list(map(str, X.columns)), "X")
         unscaled = self.scale in UNSCALED
         if hasattr(X, "tocsr") and not unscaled:
             found = f"{self.scale!r:.60} for sparse X, which it would fill"

@@ -377,7 +377,7 @@ class Features:
         """
         if isinstance(X, Features):  # of an estimator, which has checked them
             own = canonical(X.points) if is_sparse(X.points) else X.points.copy()
-            _refuse_twice(X.names, where)
+            refuse_twice(X.names, where)
             return replace(X, points=own, gaps=gaps)
         X, columns = divided(pandas_frame(X), texts, where)
         if columns is not None:
@@ -395,7 +395,7 @@ class Features:
         named = hasattr(X, "columns") and hasattr(X, "to_numpy")
         if named:
             names = tuple(map(str, X.columns))
-            _refuse_twice(names, where)
+            refuse_twice(names, where)
             points = frame_features(X, where)
         else:
             try:
@@ -495,7 +495,7 @@ class Features:
         return Features._joined(blocks, where)
 
 
-def _refuse_twice(names: Sequence[str], where: str) -> None:
+def refuse_twice(names: Sequence[str], where: str) -> None:
     """Refuse columns of one name."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:

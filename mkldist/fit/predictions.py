@@ -30,7 +30,7 @@ from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
-CORRECT = "Correct these labels, or leave out these rows, or the column if it holds no labels"
+CORRECT = "Correct these labels, or leave these rows out, or the column if it holds no labels"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from typing import Any, Self, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -26,13 +25,13 @@ from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
-from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
 from mkldist.data.checks import canonical
 from mkldist.data.dataset import View, absent_of, lacking_rows
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing, imputed_values
-from mkldist.data.tables import MISSING, frame_features, frame_texts
+from mkldist.data.tables import MISSING, frame_features, frame_texts, of_categories
 from mkldist.errors import DataError, SpecError, UnknownCategoryWarning, nearest
 from mkldist.fit.inputs import SHOWN, Features
 from mkldist.kernel_functions.bases import is_sparse
@@ -59,12 +58,9 @@ def in_numbers(X: Any) -> Any:
     """Return a DataFrame with its columns as numbers, NaN where missing; refuse other values."""
     if isinstance(X, pd.DataFrame):
         others = X.select_dtypes(exclude="number")
-        others = others.loc[:, ~others.columns.duplicated()]
         if others.shape[1]:
-            numbers = frame_features(others, "X", ENCODE)
-            if not X.columns.has_duplicates:
-                X = X.copy()
-                X[others.columns] = numbers
+            X = X.copy()
+            X[others.columns] = frame_features(others, "X", ENCODE)
     return X
 
 
@@ -76,12 +72,9 @@ def categories_of(X: Any, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """
     found = {}
     for name, column in X.items() if isinstance(X, pd.DataFrame) else ():
-        kind = column.dtype
-        if str(name) in texts or not isinstance(kind, pd.CategoricalDtype):
-            continue
-        if not (is_numeric_dtype(kind.categories) or is_bool_dtype(kind.categories)):
+        if str(name) not in texts and of_categories(column.dtype):
             there = set(column.dropna())
-            own = [str(one) for one in kind.categories if one in there]
+            own = [str(one) for one in column.cat.categories if one in there]
             found[str(name)] = (*own, *([MISSING] if column.isna().any() else []))
     return found
 
@@ -438,6 +431,10 @@ def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -
     )
     if weights.shape != y.shape:
         raise DataError("sample_weight", f"shape {weights.shape}", f"{y.shape}: one weight a row")
+    bad = np.flatnonzero((weights > LARGEST) | ((weights < LEAST) & (weights != 0.0)))
+    if len(bad):
+        expected = f"0, or a number from {LEAST:g} to {LARGEST:g}"
+        raise DataError(f"sample_weight[{bad[0]}]", f"{weights[bad[0]]:g}", expected)
     if not weights.any():
         raise DataError("sample_weight", "zero for every row", "at least one weight above zero")
     if class_weight is not None:

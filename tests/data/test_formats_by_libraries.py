@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -233,6 +234,12 @@ def test_arff(tmp_path: Path) -> None:
     )
     sparse = read(path)
     assert (sparse.x[:, 0].tolist(), sparse.labels.tolist()) == ([3, 0], ["x", "y"])
+    dated = ARFF.replace("@data", "@attribute 'seen on' DATE \"yyyy-MM-dd\"\n@data")
+    dated = re.sub("(sick|well)$", r"\1, 2020-01-02", dated, flags=re.MULTILINE)
+    path.write_text(dated)
+    np.testing.assert_array_equal(read(path, "class", ignore=("seen on",)).x, found.x)
+    with mistake("dates in column 'seen on'"):
+        read(path, "class")
     for wrong, line in (("50, I, 1", 8), ("@attribute age numeric", 3)):
         path.write_text(ARFF.replace(wrong, wrong.replace("50", "fifty").replace("numeric", "day")))
         with mistake(f"at line {line}", "a CSV file"):

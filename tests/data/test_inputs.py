@@ -238,6 +238,25 @@ def test_columns_of_a_frame_are_taken_as_from_a_csv_file(tmp_path):
     assert given.feature_names == of_file.feature_names
 
 
+@pytest.mark.parametrize("entry", [{}, {"categorical": ["sex"]}, {"ignore": ["sex"]}])
+def test_columns_of_a_categorical_type_are_categories(entry, tmp_path):
+    frame = FRAME[["age", "sex"]].assign(stage=pd.Categorical([3, 1, 2] * 4))
+    given = input_data((frame, pd.Categorical(GIVEN_FILES_Y)), "data")
+    given.save(tmp_path / f"mine-{given.id}{SUFFIX}")
+    frame.assign(y=pd.Categorical(GIVEN_FILES_Y)).to_parquet(tmp_path / "mine.parquet")
+    plain = pd.get_dummies(frame["sex"].cat.add_categories("?").fillna("?"), dtype=float)
+    numbers = frame[["age", "stage"]].astype(float)
+    expected = numbers if "ignore" in entry else pd.concat([numbers, plain], axis=1)
+    for data, file in (
+        (given, {}),
+        (None, {"file": f"mine-{given.id}{SUFFIX}"}),
+        (None, {"file": "mine.parquet", "label": "y"}),
+    ):
+        found = loaded(data, {**entry, **file}, SplitsSpec(), tmp_path)
+        np.testing.assert_array_equal(found.x, expected)
+        assert found.classes == ("ill", "well")
+
+
 def test_the_id_tells_contents_apart():
     same = input_data((GIVEN_FILES_X, GIVEN_FILES_Y), "data").id
     assert input_data((GIVEN_FILES_X.copy(), GIVEN_FILES_Y.tolist()), "data").id == same

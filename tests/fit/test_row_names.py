@@ -142,6 +142,11 @@ def test_a_bank_of_frames_of_gram_matrices_knows_their_rows():
         mkldist.KernelBank.from_grams([K, K.iloc[::-1, ::-1]])
     with pytest.raises(DataError, match=f"columns of X_new.*{MIXED}"):
         bank.on([K.iloc[:3, ::-1], K.iloc[:3]])
+    shuffled = [K.iloc[:, ::-1]]
+    with pytest.raises(DataError) as caught:
+        mkldist.solve("level", shuffled, Y)
+    remedy = caught.value.hint.removeprefix("Write ").partition(", or ")[0]
+    pd.testing.assert_frame_equal(eval(remedy, {"grams": shuffled}), K)
 
 
 def test_weights_of_solve_are_compared():

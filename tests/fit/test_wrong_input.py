@@ -77,7 +77,18 @@ ESTIMATORS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
         "one class with a nan": lambda: mkldist.OneClassMKL(impute=None).fit(
             changed(ROWS, (0, 0), np.nan)
         ),
-    }
+    },
+    DataError: {
+        "columns of one name": lambda: classifier().fit(
+            FRAME.iloc[TRAIN].set_axis(["a"] * FRAME.shape[1], axis=1), Y
+        ),
+        "a weight that overflows": lambda: classifier().fit(
+            ROWS, Y, sample_weight=np.full(len(Y), 1e300)
+        ),
+        "a weight near zero": lambda: mkldist.OneClassMKL().fit(
+            ROWS, sample_weight=changed(np.ones(len(Y)), 2, 1e-300)
+        ),
+    },
 }
 MODELS: dict[type[Exception], dict[str, Callable[[], Any]]] = {
     DataError: {
@@ -107,6 +118,7 @@ TABLE = split_table(FRAME)
 SWEEPS: dict[type[Exception], dict[str, Callable[[Path], Any]]] = {
     DataError: {
         "fewer labels": swept(of(X, TWO[1:])),
+        "several tables": swept({"mine": ({"a": FRAME, "b": FRAME}, TWO)}),
         "one class": swept(of(X, np.ones(N))),
         "nan label": swept(of(X, changed(TWO.astype(float), 0, np.nan))),
         "nan without impute": swept(of(changed(X, (0, 0), np.nan), TWO)),
