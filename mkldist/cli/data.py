@@ -106,11 +106,18 @@ def _facts(
 ) -> Facts:
     """Return what the data are like: a table by its columns, arrays by their features."""
     from mkldist.cli.first_sweep import Facts
-    from mkldist.data.table_profile import TableProfile, check_column, inspected
+    from mkldist.data.table_profile import (
+        TableProfile,
+        check_column,
+        holds_label_as_row,
+        inspected,
+    )
 
     columns, format = inspected(data, header, (label, id, groups))
     if not columns:
         return _facts_of_arrays(data, label, views, id or groups)
+    if holds_label_as_row(columns, label):
+        columns, format = inspected(data, header, transpose=True)
     for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
         if name is not None:
             check_column(columns, name, option)
@@ -175,15 +182,14 @@ def _view_facts(
         if not own:
             expected = "a table with a column that names its rows"
             raise DataError(f"--view {name}", f"arrays in {path}", expected)
-        pair = joining(columns, own, id)
-        if pair is None:
-            raise DataError(
-                f"--view {name}",
-                f"no column of {path} with the names of rows of {id or 'the data'}",
-                "a column in both tables that names the rows",
-                "Give --id, the column of DATA that names them",
-            )
-        id, key = pair
+        try:
+            id, key = joining(columns, own, id, f"--view {name} ({path})")
+        except DataError:
+            ids = [one for one in columns.values() if id in (None, one.name)]
+            if not any(2 * len(one.counts.keys() & own.keys()) > len(own) for one in ids):
+                raise
+            own, format = inspected(path, transpose=True)  # its header names the rows
+            id, key = joining(columns, own, id, f"--view {name} ({path})")
         by_id = dict(zip(columns[id].values, label.values, strict=True))
         labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
         look = TableProfile(own, given_id=key, labels=labels)

@@ -43,6 +43,7 @@ FORMAT_WORDS = {
     "decimal": "decimal sign",
     "thousands": "between groups of three digits",
     "units": "units of columns of numbers",
+    "transpose": "rows are features, and the header names the samples",
 }
 SAYS_LABEL = "says the label"
 NO_VALUE = "without any value"
@@ -241,7 +242,11 @@ def _format(format: TableFormat) -> Iterator[str]:
 
 def _words(key: str, value: Any) -> str:
     """Return what a key of a format says."""
-    return "the first line names the columns" if value is True else FORMAT_WORDS[key]
+    return (
+        "the first line names the columns"
+        if (key, value) == ("header", True)
+        else FORMAT_WORDS[key]
+    )
 
 
 def _impute(facts: Facts) -> Iterator[str]:

@@ -451,7 +451,11 @@ def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
 
 
 def inspected(
-    path: Path, header: bool | None = None, known: Collection[str | None] = ()
+    path: Path,
+    header: bool | None = None,
+    known: Collection[str | None] = (),
+    *,
+    transpose: bool = False,
 ) -> tuple[dict[str, Column], TableFormat]:
     """Return the columns of a table as it most likely is written, and how that is.
 
@@ -464,6 +468,8 @@ def inspected(
         format = likely_format(path, str(path), header, known)
     elif extension_of(path.name) in WORKBOOKS:
         format = likely_sheet(path, str(path), header, known)
+    if transpose:
+        format = TableFormat(**format.changes, transpose=True)
     columns = read_columns(path, format, known)
     for _ in range(2):  # the second time, of numbers that are known by then
         keys = _keys_of_cells(columns)
@@ -514,10 +520,17 @@ def check_column(columns: Mapping[str, Column], name: str, where: str) -> None:
         raise DataError(where, f"no column {name!r}", "the name of a column", hint)
 
 
+def holds_label_as_row(columns: Mapping[str, Column], label: str | None) -> bool:
+    """Return True if a row, by its first field, and no column is called as labels are."""
+    words, names = LABEL_NAMES - {"y"}, next(iter(columns.values())).counts
+    found = [n for n in (*columns, *names) if (n == label if label else n.casefold() in words)]
+    return len(found) == 1 and names[found[0]] == 1 and names.total() == len(names)
+
+
 def joining(
-    columns: Mapping[str, Column], others: Mapping[str, Column], id: str | None = None
-) -> tuple[str, str] | None:
-    """Return the columns by which two tables are joined; None if they share no names of rows.
+    columns: Mapping[str, Column], others: Mapping[str, Column], id: str | None, where: str
+) -> tuple[str, str]:
+    """Return the columns by which two tables are joined; refuse tables that share no names of rows.
 
     That of the first table is `id` if given.  Of all pairs with different names for the rows of the
     second table, the one is taken that shares most, of equal ones that of the same name.
@@ -526,8 +539,26 @@ def joining(
     pairs = [
         (len(columns[one].counts.keys() & other.counts.keys()), one == other.name, one, other.name)
         for other in others.values()
-        if not (other.repeats or other.n_missing or other.is_real)
+        if not other.is_real
         for one in firsts
     ]
-    shared, _, first, second = max(pairs, key=lambda pair: pair[:2], default=(0, False, "", ""))
-    return (first, second) if shared > 1 else None
+    fit = [pair for pair in pairs if not (others[pair[3]].repeats or others[pair[3]].n_missing)]
+    shared, _, first, second = max(fit, key=lambda pair: pair[:2], default=(0, False, "", ""))
+    if shared > 1:
+        return first, second
+    found = f"no column with the names of rows of {id or 'the data'}"
+    hint = "Give --id, the column of DATA that names them" if id is None else "Add such a column"
+    near = [pair for pair in pairs if 2 * len(others[pair[3]].counts) > len(others[pair[3]].values)]
+    if near:
+        shared, _, first, second = max(near, key=lambda pair: pair[:2])
+        own, theirs = (table[name].counts for table, name in ((columns, first), (others, second)))
+        found = (
+            f"no column with the names of rows of {first!r}, such as {truncate(list(own), 2)}; "
+            f"its {second!r}, such as {truncate(list(theirs), 2)}, has {shared} of {len(own)}"
+        )
+        hint = "Write the names of rows alike in both tables"
+        value, count = theirs.most_common(1)[0]
+        if count > 1 and shared > 1:
+            found += f", but {value!r} occurs {count} times"
+            hint = "Correct these rows, or write one row for each name"
+    raise DataError(where, found, "a column in both tables that names the rows once", hint)

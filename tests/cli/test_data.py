@@ -204,7 +204,7 @@ def test_several_tables_make_one_sweep_with_kernels_of_each():
     ]
     assert "ids" not in run_init("clinical.csv", "--label", "response", "--to", "own.toml").output
     assert '# groups = "centre" ' in Path("own.toml").read_text()
-    with pytest.raises(MkldistError, match=r"--view expression: found no column of genes\.csv"):
+    with pytest.raises(MkldistError, match=r"--view expression \(genes\.csv\): found no column"):
         run_init(*words[:3], "--id", "centre", "--label", "response", "--overwrite")
     with pytest.raises(MkldistError, match=r"a file that this command reads"):
         run_init(*words, "--to", "genes.csv", "--overwrite")
@@ -376,3 +376,38 @@ def test_a_row_without_any_value_of_a_table_has_no_kernel_there(blank):
     (dataset,) = load_sweep(Path("clinical.toml")).datasets
     own = "zero" if blank == "clinical" else None
     assert [view.missing for view in dataset.views] == [own, "zero"]
+
+
+@pytest.mark.parametrize("words", [("--id", "patient"), ()])
+def test_a_table_of_features_in_rows_is_turned(words):
+    draw = np.random.default_rng(0).normal(size=(60, 5)).round(2)
+    ids = pd.Index([f"P{i:02}" for i in range(60)], name="patient")
+    labels = np.where(draw[:, 0] > 0, "case", "ctl")
+    pd.DataFrame({"age": draw[:, 0], "label": labels}, ids).to_csv("clinical.csv")
+    genes = pd.DataFrame(draw[:, 1:], ids, [f"g{i}" for i in range(4)])
+    genes.T.to_csv("genes.csv", index_label="gene")
+    genes.assign(**{"class": labels}).T.to_csv("whole.csv", index_label="gene")
+    run_init("clinical.csv", "--view", "genes=genes.csv", *words)
+    own, view = load_sweep(Path("clinical.toml")).datasets[0].views
+    assert (own.format.transpose, view.format.transpose, view.id) == (False, True, "samples")
+    for label in ((), ("--label", "class")):
+        assert "60 rows, 4 features" in run_init("whole.csv", *label, "--overwrite").output
+        (dataset,) = load_sweep(Path("whole.toml")).datasets
+        assert (dataset.format.transpose, dataset.label) == (True, "class")
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ([f"p{i}" for i in range(60)], "such as P0, P1, .* such as p0, p1, .* has 0 of 60;"),
+        (range(60), "such as 0, 1, .* has 0 of 60;"),
+        (["P1", *(f"P{i}" for i in range(1, 60))], "has 59 of 60, but 'P1' occurs 2 times"),
+    ],
+)
+def test_names_of_rows_that_do_not_fit_are_shown_as_both_tables_write_them(ids, said):
+    draw = np.random.default_rng(0).normal(size=60)
+    names, labels = [f"P{i}" for i in range(60)], ["case", "ctl"] * 30
+    pd.DataFrame({"patient": names, "age": draw, "label": labels}).to_csv("c.csv", index=False)
+    pd.DataFrame({"patient": ids, "g": draw, "sex": ["m", "f"] * 30}).to_csv("g.csv", index=False)
+    with pytest.raises(MkldistError, match=said):
+        run_init("c.csv", "--view", "g=g.csv", "--id", "patient")
