@@ -142,6 +142,10 @@ class Facts:
             for copy in look.copies if look else ():
                 said = f"{SAYS_LABEL}, so it is no feature; see ignore in {file}"
                 yield f"column {copy.name!r} {said}"
+            for mixed in look.ignored if look else ():
+                if mixed.units:
+                    said = f"holds {_reason(mixed)}, and is no feature until they are in one unit"
+                    yield f"column {mixed.name!r} {said}"
         column = self.look and self.look.groups
         if column:
             values = f"{len(column.counts)} values in {self.n_rows} rows"
@@ -359,6 +363,8 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
 def _reason(column: Column) -> str:
     if column.holds_dates:
         return "dates"
+    if column.units:
+        return f"numbers in {' and in '.join(repr(unit or 'no unit') for unit in column.units)}"
     if column.names_parts:
         return "parts of splits"
     if column.hardly_known:

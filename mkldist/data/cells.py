@@ -32,12 +32,18 @@ FEWEST_NUMBERS = 3  # different ones, beside which such a word stands for a miss
 SHOWN = 8
 LEAST_NINES = -9
 _NINES = re.compile(r"-9+|9{3,}")  # numbers that often stand for missing values
-_GROUPS = re.compile(r"[-+]?[1-9]\d{0,2}(?:([,. '])\d{3})(?:\1\d{3})*(?:(?!\1)([.,])\d*)?")
-_COMMA = re.compile(r"[-+]?\d*,\d+")
+_GROUPS = re.compile(r"[-+\u2212]?[1-9]\d{0,2}(?:([,.'\s])\d{3})(?:\1\d{3})*(?:(?!\1)([.,])\d*)?")
+_COMMA = re.compile(r"[-+\u2212]?\d*,\d+")
 _WITH_UNIT = re.compile(
-    r"(?P<before>[$€£¥₹]|[A-Z]{3}(?=\s))?\s*(?P<number>[-+]?\d[\d,.' ]*(?<=\d)(?:[eE][-+]?\d+)?)"
+    r"(?P<before>[$€£¥₹]|[A-Z]{3}(?=\s))?\s*(?P<number>[-+\u2212]?\d[\d,.'\s]*(?<=\d)(?:[eE][-+]?\d+)?)"
     r"\s*(?P<after>[%‰°µμ$€£¥₹]|[%‰°a-zA-Zµμ][^\d\s]*(?:[ /^].*)?)?"
 )
+
+_MARKED = re.compile(r"[$€£¥₹%‰°µμ]|\d[.,]\d|\d\s")  # of numbers with units, unlike codes as 12A
+_CLOCK = re.compile(r"\d{1,3}(:\d\d){1,2}(\.\d+)?")
+_CODE = re.compile(r"[-+]?0\d.*")
+MOST_UNITS = 4
+CLOCK = "h:min"
 
 
 class Cells:
@@ -60,7 +66,7 @@ class Cells:
         self._numbers = frozenset(number for number in numbers if number is not None)
         point, comma = re.escape(self._decimal), re.escape(self._thousands)
         groups = rf"\d{{1,3}}(?:{comma}\d{{3}})+|" if comma else ""
-        number = rf"[-+]?(?:(?:{groups}\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
+        number = rf"[-+\u2212]?(?:(?:{groups}\d+)(?:{point}\d*)?|{point}\d+)(?:[eE][-+]?\d+)?"
         self._number = re.compile(number)
         self._rewrites = bool(comma) or self._decimal != "."
 
@@ -125,12 +131,27 @@ def likely_keys(name: str, texts: Collection[str], n_numbers: int = 0) -> dict[s
             return {}
         bare = [part["number"].strip() for part in parts if part]
         written = _likely_numbers([one for one in bare if finite_number(one) is None])
-        if written is None or any(re.match(r"[-+]?0\d", one) for one in bare):
+        if written is None or any(map(_CODE.match, bare)):
             return {}
         found["units"] = {name: unit[0] or str(unit[1])}
     if len(others) + len(numbers) + n_numbers < (FEWEST_NUMBERS if markers and not others else 1):
         return {}
     return found | (written or {})
+
+
+def units_of(texts: Collection[str]) -> list[str]:
+    """Return the units of texts that are numbers of several, "" for none; [] of other texts.
+
+    >>> units_of(["12 mg", "0.3 g"]), units_of(["4.6%", "4.6"]), units_of(["12A", "13B"])
+    (['mg', 'g'], ['%', ''], [])
+    """
+    if texts and all(map(_CLOCK.fullmatch, texts)):
+        return [CLOCK]
+    parts = [_WITH_UNIT.fullmatch(text) for text in texts]
+    units = [*dict.fromkeys((one["before"] or one["after"] or "") for one in parts if one)]
+    if None in parts or not any(units) or len(units) > MOST_UNITS or any(map(_CODE.match, texts)):
+        return []
+    return units if any(map(_MARKED.search, texts)) else []
 
 
 def _likely_numbers(texts: Sequence[str]) -> dict[str, str] | None:

@@ -43,6 +43,8 @@ COMMENT = "#"
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')  # of Excel
 _LONG = 20  # characters of a text, such as a sequence, that is no name
 Rows = Iterator[tuple[int, list[Any]]]  # each with its line
+_COMMA = re.compile(r"[-+]?\d*,\d+")
+_POINT = re.compile(r"[-+]?\d*\.(\d{1,2}|\d{4,})|[-+]?\d+(,\d{3}){2,}.*")  # no sign of thousands
 
 
 @contextmanager
@@ -137,12 +139,15 @@ def likely_format(
                 break
     if is_comment([line for line in text.splitlines()[:LOOKED_AT] if line.strip()]):
         keys["comment"] = COMMENT
-    if header is None:
-        with open_csv(path, where, TableFormat(header=False, **keys)) as table:
-            frame, _ = next(table.read(table.names, LOOKED_AT))
-            first, *rows = frame.to_numpy().tolist()
-        if looks_like_row([name.strip() for name in first], rows, known):
-            keys["header"] = False
+    with open_csv(path, where, TableFormat(**{**keys, "header": False})) as table:
+        frame, _ = next(table.read(table.names, LOOKED_AT))
+        first, *rows = frame.to_numpy().tolist()
+    if header is None and looks_like_row([name.strip() for name in first], rows, known):
+        keys["header"] = False
+    _, separator = _plain_lines(io.StringIO(text), TableFormat(**keys), where, [])
+    cells = {cell.strip() for row in rows for cell in row} if separator == ";" else set()
+    if any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells)):
+        keys["decimal"] = ","
     return TableFormat(**keys)
 
 
@@ -230,7 +235,7 @@ def named_columns(
 def _shortened(rows: Iterable[tuple[int, list[str]]], n_fields: int) -> Rows:
     """Yield rows of so many fields, without an empty one after them."""
     for line, fields in rows:
-        ends = len(fields) == n_fields + 1 and not fields[-1].strip()
+        ends = len(fields) == n_fields + 1 and not cell_text(fields[-1])
         yield line, fields[:-1] if ends else fields
 
 

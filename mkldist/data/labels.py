@@ -26,7 +26,7 @@ def finite_number(text: str) -> float | None:
     Python's digits with underscores are texts here, as they are in other programs.
     """
     try:
-        number = float(text)
+        number = float(text.replace(MINUS, "-"))
     except ValueError:
         return None
     return number if math.isfinite(number) and "_" not in text else None
@@ -60,6 +60,7 @@ def number_of_name(name: str) -> int | float:
 
 
 # Fewer words than in features (mkldist.data.checks): "none" and "null" may be names of classes.
+MINUS = "\N{MINUS SIGN}"  # as typesetters write it, and some programs
 MISSING_LABELS = frozenset({"", "?", "na", "n/a", "#n/a", "nan"})
 SHOWN = 10
 FEW_ROWS = 5

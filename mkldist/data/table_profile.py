@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Floats
 from mkldist.core.wording import truncate
-from mkldist.data.cells import apart, likely_keys
+from mkldist.data.cells import apart, likely_keys, units_of
 from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
 from mkldist.data.csv_files import EXTENSIONS as TEXT_TABLES
 from mkldist.data.csv_files import likely_format
@@ -75,6 +75,7 @@ class Column:
     values: tuple[str, ...]
     numbers: Floats | None = field(default=None, compare=False)
     """The values (n,) if all of them are finite numbers, where that is known."""
+    unit: str | None = None  # in which the file has them
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -115,9 +116,20 @@ class Column:
         return n_numbers > max(len(self.no_numbers), 2)
 
     @cached_property
+    def units(self) -> list[str]:
+        """Units of numbers in several ones, with and without one, or durations; [] of others."""
+        return [] if self.is_numeric else units_of(self.counts)
+
+    @cached_property
     def holds_texts(self) -> bool:
         """True if most values are several words: free text, for kernels of texts."""
-        if self.is_numeric or self.holds_dates or self.is_categorical or self.holds_sequences:
+        if (
+            self.units
+            or self.is_numeric
+            or self.holds_dates
+            or self.is_categorical
+            or self.holds_sequences
+        ):
             return False
         return sum(len(value.split()) > 1 for value in self.counts) > MOSTLY * len(self.counts)
 
@@ -147,7 +159,9 @@ class Column:
     @cached_property
     def is_number_of_row(self) -> bool:
         """True if the values are whole numbers that rise by one from row to row."""
-        if len(self.values) < FEWEST_ROWS or not all(v.isdecimal() for v in self.values[:2]):
+        if self.unit is not None or len(self.values) < FEWEST_ROWS:
+            return False
+        if not all(v.isdecimal() for v in self.values[:2]):
             return False
         if not all(v.isdecimal() for v in self.values):
             return False
@@ -161,7 +175,7 @@ class Column:
             return True
         if self.name == NAMELESS and self._are_codes:
             return True
-        if (self.is_numeric and not self._called_id) or self.holds_sequences:
+        if (self.is_numeric and not self._called_id) or self.holds_sequences or self.units:
             return False
         all_differ = len(self.counts) == len(self.values) > 1
         if not all_differ or self.holds_dates:
@@ -232,6 +246,8 @@ class Column:
         if self.is_numeric and not self._called_id:
             return None
         if self.holds_dates or self.holds_texts or self.holds_sequences or self.names_rows:
+            return None
+        if self.units:
             return None
         if len(self.counts) < NEARLY * len(self.values) or len(self.values) < FEWEST_ROWS:
             return None
@@ -477,8 +493,9 @@ def inspected(
             break
         words = [*format.missing_values, *keys.pop("missing_values", ())]
         format = TableFormat(**{**format.changes, **keys, "missing_values": words})
-        columns = read_columns(path, format, known)
-    return columns, format
+        columns = read_columns(path, format)
+    in_units = {name: replace(columns[name], unit=unit) for name, unit in format.units.items()}
+    return columns | in_units, format
 
 
 def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from mkldist.data.checks import (
     rows_at_once,
 )
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns, TextColumns
+from mkldist.data.labels import MINUS
 from mkldist.data.opening import REWRITE
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec, TableFormat, ViewSpec
@@ -679,7 +680,7 @@ def _number(value: Any) -> float | None:
     if np.ndim(text) > 0:  # lists and arrays, as columns of Parquet may hold them
         return None
     try:
-        return float(text)
+        return float(text.replace(MINUS, "-") if isinstance(text, str) else text)
     except (TypeError, ValueError):
         import pandas as pd
 

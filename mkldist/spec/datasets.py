@@ -235,7 +235,7 @@ class TableFormat(Model):
     `?`, `NA`, `N/A`, `#N/A`, `NaN`, `null` and `none` in upper or lower case."""
     decimal: Annotated[str, Field(pattern="^[.,]$")] = "."
     """Decimal point of the numbers in texts: `"."` or `","`."""
-    thousands: Annotated[str, Field(pattern="^[.,' _]$")] | None = None
+    thousands: Annotated[str, Field(pattern=r"^[.,'\s_]$")] | None = None
     """What separates groups of three digits in texts, such as `","` in `250,000`."""
     units: dict[str, str] = Field(default_factory=dict)
     """Units of columns, such as `{ dose = "mg", share = "%", cost = "$" }`: the number before or

@@ -12,6 +12,7 @@ from mkldist.data.table_profile import (
     Column,
     TableProfile,
     check_column,
+    inspected,
     likely_label,
     possible_labels,
     read_columns,
@@ -76,6 +77,32 @@ def test_the_roles_make_the_data_set_that_was_foreseen(patients):
 )
 def test_columns_that_name_rows_are_told_from_features(one, names_rows):
     assert one.names_rows is names_rows
+
+
+@pytest.mark.parametrize(
+    ("cell", "keys", "units"),
+    [
+        (lambda i: f"{i % 9 + 1},{101 * i + 100:03d}"[:5], {"decimal": ","}, []),
+        (lambda i: f"1.{i + 100},5" if i else "0,7", {"decimal": ",", "thousands": "."}, []),
+        (lambda i: f"1,{i + 100},250", {"thousands": ","}, []),
+        (lambda i: f"\u2212{i / 4}" if i % 2 else f"{i / 4}", {}, []),
+        (lambda i: f"{i + 1}\xa0564", {"thousands": "\xa0"}, []),
+        (lambda i: f"{i} kB", {"units": {"a": "kB"}}, []),
+        (lambda i: f"{'$€'[i % 2]}{i}.5", {}, ["$", "€"]),
+        (lambda i: f"{i}.5 {'mg'[i % 2 :]}", {}, ["mg", "g"]),
+        (lambda i: f"{i}.5{'%' * (i % 2)}", {}, ["", "%"]),
+        (lambda i: f"{i}:{i + 10}", {}, ["h:min"]),
+    ],
+)
+def test_numbers_are_features_or_of_several_units_and_never_ids(tmp_path, cell, keys, units):
+    path = tmp_path / "t.csv"
+    rows = [f"{cell(i)};{i * 3 % 7};{'xy'[i % 2]}" for i in range(30)]
+    path.write_text("\n".join(["a;b;label", *rows]), encoding="utf-8")
+    columns, format = inspected(path)
+    look = TableProfile(columns, "label")
+    assert (format.changes, look.id, columns["a"].units) == (keys, None, units)
+    assert [c.name for c in (*look.ignored, *look.features)] == ["a", "b"]
+    assert bool(look.ignored) == bool(units)
 
 
 def test_a_few_bad_cells_leave_a_column_of_numbers_one():
@@ -178,6 +205,7 @@ def test_separators_and_blanks_are_those_of_the_reader(tmp_path):
         (["1", "2.5", "3", "-"], {"missing_values": ["-"]}),
         (["5.1 mmol/l", ".", "4 mmol/l"], {"units": {"c": "mmol/l"}, "missing_values": ["."]}),
         (["1 mg", "2 g", "3 mg"], {}),
+        (["4\xa0564", "\u22125\xa0504"], {"thousands": "\xa0"}),
         (["A12", "A11", "A34"], {}),  # codes
         (["P001", "P002"], {}),
         (["001 a", "002 a"], {}),
