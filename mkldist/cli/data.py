@@ -137,6 +137,7 @@ def _facts_of_arrays(
 
     from mkldist.cli.first_sweep import Facts, classes_of
     from mkldist.data.files import read_file
+    from mkldist.data.gram_files import holds_grams, read_grams
     from mkldist.data.labels import number_name
     from mkldist.data.table_profile import are_real
     from mkldist.data.tables import ColumnChoice
@@ -146,7 +147,12 @@ def _facts_of_arrays(
         where = f"--view {next(iter(views))}" if views else column or ""
         raise DataError(where, f"no table of columns in {data}", "a table", "Convert it to .csv")
     try:
-        raw = read_file(data, ColumnChoice(label), str(data))
+        is_gram = holds_grams(data, str(data))
+        raw = (
+            read_grams(data, None, label, str(data))
+            if is_gram
+            else read_file(data, ColumnChoice(label), str(data))
+        )
     except DataError as error:  # in the words of this command, not in those of a sweep file
         hint = error.hint.replace("Set label = ", "Give --label ")
         raise DataError(error.where, error.found, error.expected, hint) from None
@@ -165,6 +171,8 @@ def _facts_of_arrays(
         label,
         classes={} if real else classes_of(counts),
         missing=(int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())),
+        n_grams=0 if raw.grams is None else len(raw.grams),
+        apart=raw.apart,
     )
 
 

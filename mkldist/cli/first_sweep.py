@@ -82,6 +82,8 @@ class Facts:
     format: TableFormat = PLAIN  # how the table is written
     views: Mapping[str, ViewFacts] = field(default_factory=dict)  # that stand in files beside it
     missing: tuple[int, int] = (0, 0)  # rows and columns of arrays that miss values
+    n_grams: int = 0  # Gram matrices in place of features
+    apart: bool = False  # True if those of test points are given apart
 
     @classmethod
     def of(
@@ -195,7 +197,10 @@ def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield LINE
     name, command = in_comment(data.name), in_comment(quote(str(file)))
     beside = "".join(f" and {in_comment(view.file.name)}" for view in facts.views.values())
-    yield f"# A first sweep on {name}{beside}: {facts.n_rows} rows, {facts.n_features} features."
+    size = f"{facts.n_features} features"
+    if facts.n_grams:
+        size = pluralize(facts.n_grams, "Gram matrix", "Gram matrices")
+    yield f"# A first sweep on {name}{beside}: {facts.n_rows} rows, {size}."
     yield "#"
     yield f"#     mkldist plan  {command}        print the work"
     yield f"#     mkldist sweep {command}        run it, or the rest of it"
@@ -208,7 +213,7 @@ def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
 
 def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     yield f'\n[[datasets]]\nname = "{sweep_name(data)}"'
-    yield _file(data, file)
+    yield _file(data, file, "grams" if facts.n_grams else "file")
     yield from _format(facts.format)
     if facts.label is not None:
         yield _line(f"label = {spelled(facts.label, None)}", _values(facts))
@@ -231,11 +236,11 @@ def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
         yield _line(f"n_points = {PART_ROWS}", part)
 
 
-def _file(data: Path, file: Path) -> str:
+def _file(data: Path, file: Path, key: str = "file") -> str:
     """Return the key of a file of data, from the folder of the sweep file."""
     place = os.path.relpath(data.absolute(), file.absolute().parent)
     _check_utf8(place)
-    return f"file = {spelled(Path(place).as_posix(), None)}"
+    return f"{key} = {spelled(Path(place).as_posix(), None)}"
 
 
 def _format(format: TableFormat) -> Iterator[str]:
@@ -379,13 +384,18 @@ def _reason(column: Column) -> str:
 
 
 def _splits(facts: Facts) -> Iterator[str]:
-    yield "\n[preprocessing]"
-    yield _line('scale = "zscore"', "fitted on each training part")
+    if facts.regression or not facts.n_grams:
+        yield "\n[preprocessing]"
+    if not facts.n_grams:
+        yield _line('scale = "zscore"', "fitted on each training part")
     if facts.regression:
         yield _line('target = "zscore"', "so that C does not depend on the units of the labels")
     yield "\n[splits]"
-    yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
-    yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
+    if facts.apart:
+        yield _line('kind = "predefined"', "test points are given apart")
+    else:
+        yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
+        yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
     if facts.look is not None:
         yield from _dependence(facts.look)
     yield "\n[selection]"

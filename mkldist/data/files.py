@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
+from mkldist.core.arrays import Floats
 from mkldist.data import (
     arff_files,
     csv_files,
@@ -30,6 +31,7 @@ from mkldist.data.tables import PLAIN, ColumnChoice, Table, chosen_part, table_d
 from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import TableFormat
+from mkldist.spec.kinds import Indefinite
 
 Source: TypeAlias = Table | NamedArrays | SparseRows
 """What a format gives of an open file: named columns or arrays, or rows of numbered features."""
@@ -124,6 +126,19 @@ def open_source(
         yield source
 
 
+def _with_gram(
+    raw: RawData, source: SparseRows, gram: Floats, indefinite: Indefinite | None
+) -> RawData:
+    """Return raw data with a Gram matrix in place of features."""
+    from mkldist.data.grams import Repairs, usable_grams  # with scipy.linalg
+
+    repairs = Repairs.of(indefinite)
+    grams = usable_grams(gram[None], source.labels, source.gram_where, repairs)
+    notes = (*source.gram_notes, *(() if repairs is None else repairs.notes(1)))
+    summary = ImportSummary(notes=notes)
+    return replace(raw, x=None, sparse=None, feature_names=(), grams=grams, summary=summary)
+
+
 def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
     """Read a data file by the columns that `choice` names, which only tables have."""
     if path.name.endswith(SUFFIX):
@@ -149,14 +164,7 @@ def read_file(path: Path, choice: ColumnChoice, where: str) -> RawData:
                 raise DataError(where, f"label = {choice.label!r}", expected, "Remove label")
             raw = source.data(sparse=choice.sparse)
             if source.gram is not None:
-                from mkldist.data.grams import Repairs, usable_grams  # with scipy.linalg
-
-                note = "its lines (label 0:1 1:k(x, x) …) are taken as a Gram matrix, as by LIBSVM"
-                repairs = Repairs.of(choice.indefinite)
-                grams = usable_grams(source.gram[None], source.labels, where, repairs)
-                changed = () if repairs is None else repairs.notes(1)
-                summary = ImportSummary(notes=(note, *changed))
-                raw = replace(raw, x=None, sparse=None, grams=grams, summary=summary)
+                raw = _with_gram(raw, source, source.gram, choice.indefinite)
         if isinstance(source, NamedArrays) and source.notes:
             raw = replace(raw, summary=replace(raw.summary, notes=source.notes))
     if choice.sparse and raw.sparse is None:

@@ -66,14 +66,14 @@ def read_grams(
         partitions = partitions_of(indices, n_points, where, FROM_ONE)
         row_weights = weight_array(arrays, weights, n_points)
         names = kernel_names(arrays, len(grams), n_points) if grams.ndim == 3 else ()
-        ids, notes = row_names(arrays, None, n_points), arrays.notes
+        ids, notes, place = row_names(arrays, None, n_points), arrays.notes, arrays.where
     row_labels = FROM_ONE
     if y is not None and labels_path is not None:
         found, expected = f"labels in {path.name} and in {labels_path.name}", "one source of labels"
         raise DataError(where, found, expected, "Remove labels = …")
     if labels_path is not None:
-        place = f"{where}: labels {labels_path.name}"
-        y, row_labels = _read_labels(labels_path, label, n_points, place, ids)
+        named = f"{where}: labels {labels_path.name}"
+        y, row_labels = _read_labels(labels_path, label, n_points, named, ids)
     if y is None:
         raise DataError(
             where,
@@ -82,7 +82,7 @@ def read_grams(
             "Set labels = a file with one label per point",
         )
     y = column(y)
-    grams = usable_grams(grams, y, where, repairs)
+    grams = usable_grams(grams, y, place, repairs)
     notes += () if repairs is None else repairs.notes(len(grams))
     return RawData(
         y,
@@ -163,6 +163,18 @@ def read_view(
     return usable_grams(grams, ids, where, repairs), ids, names
 
 
+def holds_grams(path: Path, where: str) -> bool:
+    """Return True if a file has Gram matrices, and no features."""
+    with open_source(path, where) as source:
+        if isinstance(source, SparseRows):
+            return source.gram is not None
+        return (
+            isinstance(source, NamedArrays)
+            and "x" not in source
+            and ("grams" in source or "K_train" in source)
+        )
+
+
 @contextmanager
 def opened_matrices(path: Path, where: str) -> Iterator[NamedArrays]:
     """Open a file of matrices and of arrays beside them."""
@@ -179,7 +191,9 @@ def opened_matrices(path: Path, where: str) -> Iterator[NamedArrays]:
         if isinstance(source, NamedArrays):
             yield source
         elif isinstance(source, SparseRows) and source.gram is not None:
-            yield Archive({"grams": source.gram[None], "y": source.labels}, where)
+            arrays = Archive({"grams": source.gram[None], "y": source.labels}, source.gram_where)
+            arrays.notes = source.gram_notes
+            yield arrays
         else:
             found = ending_words(path.suffix, "file")
             expected = ".npz, .npy, .mat, a zarr folder, or .svm of precomputed kernels"

@@ -40,6 +40,12 @@ class MatArrays(NamedArrays):
 
     def __init__(self, names: list[str], read: Callable[[str], Any], where: str) -> None:
         self._names, self._read, self.where = names, read, where
+        taken = {name: self._own(name) for name in OTHER_NAMES}
+        self.notes = tuple(
+            f"variable {own!r} is taken as {name}"
+            for name, own in taken.items()
+            if own not in (name, None)
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -69,16 +75,6 @@ class MatArrays(NamedArrays):
             return str(name)
         words = (_folded(str(name)), *OTHER_NAMES.get(str(name), ()))
         return next((own for word in words for own in self._names if _folded(own) == word), None)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Which variables stand for others."""
-        taken = {name: self._own(name) for name in OTHER_NAMES}
-        return tuple(
-            f"variable {own!r} is taken as {name}"
-            for name, own in taken.items()
-            if own not in (name, None)
-        )
 
 
 def _folded(name: str) -> str:

@@ -56,11 +56,7 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     where: str
     writer: str
     transpose = False  # True if rows of `x` are features
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Which arrays stand for others."""
-        return ()
+    notes: tuple[str, ...] = ()  # which arrays stand for others
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
         """Return an array of `what` that the source must have."""
@@ -302,7 +298,8 @@ def npz_features(archive: NamedArrays, where: str) -> Floats:
         matrix = _sparse(archive, where)
         check_fits(8 * matrix.shape[0] * matrix.shape[1], where, SPARSE_HINT)
         return as_features(matrix.toarray(), where)
-    hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else ""
+    hint = "Write Gram matrices K as grams (M, n, n)" if "K" in archive else ""
+    hint = "Name Gram matrices by grams = …, not by file" if "grams" in archive else hint
     archive.check_has("x", "features", hint)
     x = archive.features("x")
     return np.ascontiguousarray(x.T) if archive.transpose else x

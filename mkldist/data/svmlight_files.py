@@ -42,16 +42,39 @@ class SparseRows:
     def gram(self) -> Floats | None:
         """The Gram matrix (n, n) of a file of precomputed kernels as LIBSVM has them; else None.
 
-        Its lines are ``label 0:i 1:k(x_i, x_1) 2:k(x_i, x_2) …`` with a serial number i each.
+        Its lines are ``label 0:i 1:k(x_i, x_1) 2:k(x_i, x_2) …`` with a serial number i each, which
+        is also the column of the point.  Columns of points without a line are left out.
         """
         n, width = self.matrix.shape
-        if not 1 < n < width <= n + 1 or self.matrix.nnz < n * n // 2:
+        if n < 2 or self.matrix.nnz < n * width // 2:
             return None
+        serials = np.unique(self.matrix[:, [0]].toarray())
+        if len(serials) < n or serials[0] < 1 or (serials % 1).any():
+            return None
+        if serials[-1] >= width:
+            if serials[-1] > n:
+                return None
+            numbers = f"numbers of the rows, 1 to {n}, at index 0, and indices to {width - 1}"
+            expected = "as many indices as numbers in kernels of LIBSVM, or no index 0 in features"
+            hint = "Give the kernel of all rows with each other, or leave out index 0"
+            raise DataError(self.where, numbers, expected, hint)
+        check_fits(8 * n * width, self.where, SPARSE_HINT)
         values = self.matrix.toarray()
-        if not np.array_equal(np.sort(values[:, 0]), np.arange(1, n + 1)):
-            return None
         found: Floats = values[:, values[:, 0].astype(np.intp)]
         return found
+
+    @property
+    def gram_where(self) -> str:
+        """The place of the Gram matrix in messages."""
+        return f"{self.where}, whose index 0 numbers the rows, as in kernels of LIBSVM"
+
+    @property
+    def gram_notes(self) -> tuple[str, ...]:
+        """How the Gram matrix was taken."""
+        n, width = self.matrix.shape
+        unused = f"kernels with {pluralize(width - 1 - n, 'point')} of no line are left out"
+        taken = "its lines (label 0:1 1:k(x, x) …) are taken as a Gram matrix, as by LIBSVM"
+        return (taken, unused) if width - 1 > n else (taken,)
 
     def data(self, *, sparse: bool = False, start: int | None = None) -> RawData:
         """Return features and labels; of `sparse` ones the features that some row has.

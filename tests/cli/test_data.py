@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
+from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
 from mkldist.cli import data as init
@@ -102,6 +103,29 @@ def test_the_label_is_asked_for(monkeypatch):
     assert "  state: 2 values (well, ill)\n" in done.output
     assert "'stat' is not one of 'state', 'pulse'" in done.output
     assert "50 runs" in done.output
+
+
+@pytest.mark.parametrize("form", ["npz", "mat", "svm", "apart"])
+def test_gram_matrices_are_named_by_grams(form):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    gram, y = x @ x.T, np.where(x[:, 0] > 0, 2.0, 1.0)
+    file = f"k.{form.replace('apart', 'npz')}"
+    if form == "npz":
+        np.savez(file, grams=gram[None], y=y)
+    elif form == "apart":
+        parts = {"y_train": y[:30], "y_test": y[30:]}
+        np.savez(file, K_train=gram[:30, :30], K_test=gram[30:, :30], **parts)
+    elif form == "mat":
+        savemat(file, {"K": gram, "y": y})
+    else:
+        rows = np.column_stack([np.arange(1, 41), gram])
+        dump_svmlight_file(rows, y, file, zero_based=True)
+    done = run_init(file)
+    assert done.exit_code == 0, done.output
+    sweep = load_sweep(Path("k.toml"))
+    assert [(one.grams, one.file) for one in sweep.datasets] == [(file, None)]
+    assert "40 rows, 1 Gram matrix" in done.output
+    assert sweep.splits.kind == ("predefined" if form == "apart" else "holdout")
 
 
 def test_arrays_need_no_columns(here):

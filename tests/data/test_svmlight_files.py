@@ -88,6 +88,18 @@ def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path: Path) -> None
     with pytest.raises(GramError, match="a symmetric matrix"):
         read(tmp_path, text.replace("0:4 1:", "0:4 1:9"))
     assert read(tmp_path, "\n".join(f"1 {line}" for line in values)).grams is None
+    part = order[:4]  # points of a larger kernel
+    found = read(tmp_path, "\n".join(f"{row} 0:{row + 1} {values[row]}" for row in part))
+    assert found.grams is not None
+    np.testing.assert_allclose(found.grams, gram[np.ix_(part, part)][None], atol=1e-14)
+    assert any("3 points" in note for note in found.summary.notes)
+    of_test = [f"1 0:{n} 1:{k[4]!r} 2:{k[5]!r} 3:{k[6]!r}" for n, k in enumerate(gram.tolist(), 1)]
+    with mistake("numbers of the rows, 1 to 7, at index 0, and indices to 3"):
+        read(tmp_path, "\n".join(of_test))
+    with pytest.raises(GramError, match="index 0 numbers the rows"):
+        read(tmp_path, "\n".join(of_test[:3]))
+    counts = "\n".join(f"1 0:{1 + row % 3} 1:1.5 2:0.5 3:{row}" for row in range(9))
+    assert read(tmp_path, counts).grams is None  # features from index 0
 
 
 def test_queries_are_groups_that_splits_keep_whole(tmp_path: Path) -> None:
