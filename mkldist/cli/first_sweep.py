@@ -46,6 +46,7 @@ FORMAT_WORDS = {
     "transpose": "rows are features, and the header names the samples",
 }
 SAYS_LABEL = "says the label"
+CODES = "codes with leading zeros"
 NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
@@ -134,20 +135,32 @@ class Facts:
             return not _hinders_groups(self.look, self.look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
+    def _column_notes(self, file: Path) -> Iterator[str]:
+        """Yield what columns are left out or read as no numbers, and words for missing labels."""
+        own = [] if self.look is None else [self.look]
+        for look in (*own, *(view.look for view in self.views.values())):
+            for column in look.ignored:
+                if column in look.copies:
+                    said = f"{SAYS_LABEL}, so it is no feature; see ignore in {file}"
+                    yield f"column {column.name!r} {said}"
+                elif column.units:
+                    said = f"holds {_reason(column)}, and is no feature until they are in one unit"
+                    yield f"column {column.name!r} {said}"
+            for column in (*look.ignored, *look.categorical):
+                if column.holds_codes:
+                    yield f"column {column.name!r} holds {CODES}, and is read as no number"
+        labels = [value for look in own for value in look.columns[look.label].values if value]
+        for word, count in Counter(v for v in labels if v.casefold() in MISSING_LABELS).items():
+            read = f"the label {word!r} of {pluralize(count, 'row')} is read as missing"
+            yield f"{read}; to keep it as a class, spell it otherwise in the file"
+
     def notes(self, file: Path) -> Iterator[str]:
         """Yield what the sweep file does of itself, in words for the terminal."""
         for name, table in (("", self.format), *((n, v.format) for n, v in self.views.items())):
             for key, value in table.changes.items():
                 of = f"view {name!r}: " if name else ""
                 yield f"{of}{_words(key, value)}: {key} = {spelled(value)}"
-        for look in (self.look, *(view.look for view in self.views.values())):
-            for copy in look.copies if look else ():
-                said = f"{SAYS_LABEL}, so it is no feature; see ignore in {file}"
-                yield f"column {copy.name!r} {said}"
-            for mixed in look.ignored if look else ():
-                if mixed.units:
-                    said = f"holds {_reason(mixed)}, and is no feature until they are in one unit"
-                    yield f"column {mixed.name!r} {said}"
+        yield from self._column_notes(file)
         column = self.look and self.look.groups
         if column:
             values = f"{len(column.counts)} values in {self.n_rows} rows"
@@ -354,7 +367,9 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
         yield _line(f"texts = {spelled(names, None)}", "sequences, for kernels of substrings")
     if look.categorical:
         names = [column.name for column in look.categorical]
-        yield _line(f"categorical = {spelled(names, None)}", "a feature for each value")
+        coded = [column.name for column in look.categorical if column.holds_codes]
+        said = f"; {', '.join(coded)}: {CODES}" if coded else ""
+        yield _line(f"categorical = {spelled(names, None)}", f"a feature for each value{said}")
     for group in look.columns[look.label].alike if look.label else ():
         yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
     for column in look.others:
@@ -368,6 +383,8 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
 def _reason(column: Column) -> str:
     if column.holds_dates:
         return "dates"
+    if column.holds_codes:
+        return CODES
     if column.units:
         return f"numbers in {' and in '.join(repr(unit or 'no unit') for unit in column.units)}"
     if column.names_parts:

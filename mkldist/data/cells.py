@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +25,16 @@ MARKERS = frozenset(
     {
         "-", "--", "---", ".", "..", "*", "#", "<na>", "#na", "n.a.", "n.d.", "nd", "nil",
         "missing", "unknown", "unk", "not available", "not done", "not known", "#value!", "#div/0!",
-        "#ref!", "#num!", "#null!", "#name?",
+        "#ref!", "#num!", "#null!", "#name?", "lod", "<lod", "loq", "<loq", "<lloq", "bdl", "<dl",
+        "total", "sum", "mean",
     }
 )  # fmt: skip
-"""Words that often stand for missing values, in lower case."""
+"""Words that often stand for missing values, or for no row of data, in lower case."""
 FEWEST_NUMBERS = 3  # different ones, beside which such a word stands for a missing value
 SHOWN = 8
 LEAST_NINES = -9
+_LIMIT = re.compile(r"[<>≤≥]\s*\d+([.,]\d+)?")  # of detection
+HUGE = 1e20
 _NINES = re.compile(r"-9+|9{3,}")  # numbers that often stand for missing values
 _GROUPS = re.compile(r"[-+\u2212]?[1-9]\d{0,2}(?:([,.'\s])\d{3})(?:\1\d{3})*(?:(?!\1)([.,])\d*)?")
 _COMMA = re.compile(r"[-+\u2212]?\d*,\d+")
@@ -118,8 +122,8 @@ def likely_keys(name: str, texts: Collection[str], n_numbers: int = 0) -> dict[s
     found: dict[str, Any] = {}
     numbers = [text for text in texts if finite_number(text) is not None]
     others = [text for text in texts if finite_number(text) is None]
-    markers = [text for text in others if text.casefold() in MARKERS]
-    others = [text for text in others if text.casefold() not in MARKERS]
+    markers = [text for text in others if text.casefold() in MARKERS or _LIMIT.fullmatch(text)]
+    others = [text for text in others if text not in markers]
     if markers:
         found["missing_values"] = markers
     written = _likely_numbers(others)
@@ -186,14 +190,39 @@ def apart(values: Floats) -> list[float]:
 
 
 def apart_notes(names: Sequence[str], x: Floats) -> tuple[str, ...]:
-    """Return a line on each value of nines that stands apart in some features (n, d)."""
+    """Return a line on each value that stands apart in some features (n, d)."""
     low, high = np.fmin.reduce(x, initial=np.inf), np.fmax.reduce(x, initial=-np.inf)
     columns: dict[float, list[str]] = {}
     for place in np.flatnonzero((low <= LEAST_NINES) | (high >= -LEAST_NINES)).tolist():
         for value in apart(x[:, place]):
             columns.setdefault(value, []).append(repr(names[place]))
+    for place, value in _far_ends(x):
+        if (name := repr(names[place])) not in columns.setdefault(value, []):
+            columns[value].append(name)
     return tuple(
         f"the value {value:g} of {truncate(own, SHOWN)} stands apart from all others; "
-        f"missing_values = [{value:g}] takes it as missing"
+        f"missing_values = [{value:g}] takes it as missing, in all columns"
         for value, own in columns.items()
     )
+
+
+def _far_ends(x: Floats) -> Iterator[tuple[int, float]]:
+    """Yield column and value of repeated ends that are farther from the others than these spread.
+
+    One that is huge need not be repeated, and -1 need not be far where all others are above 1.
+    """
+    step = max(1, 2**20 // max(1, len(x)))
+    for first, sign in product(range(0, x.shape[1], step), (1.0, -1.0)):
+        block = sign * x[:, first : first + step]
+        end = np.fmin.reduce(block, initial=np.inf)
+        others = np.where(block > end, block, np.nan)
+        nearest, last = (
+            np.fmin.reduce(others, initial=np.inf),
+            np.fmax.reduce(others, initial=-np.inf),
+        )
+        far = nearest > end + np.maximum(last - nearest, 1.0)
+        far |= (sign * end == -1.0) & (nearest > 1.0)
+        far &= ((block == end).sum(axis=0) > 1) | (np.abs(end) > HUGE)
+        for place in np.flatnonzero(far).tolist():
+            if len(np.unique(others[~np.isnan(others[:, place]), place])) >= FEWEST_NUMBERS:
+                yield first + place, sign * float(end[place])

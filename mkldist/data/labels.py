@@ -114,7 +114,10 @@ def class_labels(
     known: dict[str, int] = dict(pairs)
     listed = truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
     if len(known) == 1:
-        hint = "Check that the label column is the right one (label = …)"
+        hint = (
+            "Check that the label column is the right one (label = …), and rename a class whose "
+            "name stands for a missing label, such as NA"
+        )
         raise DataError(where, f"one class only, {listed}", "two classes or more", hint)
 
     def spelled(name: str) -> str:

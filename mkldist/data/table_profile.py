@@ -50,6 +50,7 @@ NEARLY = 0.95  # share of different values in a column that was meant to name th
 SHOWN = 8
 FEWEST_VALUES = 10  # of a column whose gaps are filled
 FEWEST_GROUPS = 6  # of a column whose rows of equal value stay together
+CODE_LENGTH = 3  # at least, of codes with zeros before them
 NAMELESS = "f0"  # the first column of a table without a header
 SMALLEST_CODE = 1000
 _DATE = re.compile(r"\d{4}([-/.])\d\d?\1\d\d?([ T].*)?|\d\d?([-/.])\d\d?\3\d{2,4}([ T]\d.*)?")
@@ -99,11 +100,21 @@ class Column:
         )
 
     @cached_property
+    def holds_codes(self) -> bool:
+        """True if the values are digits of one length, some with zeros before, such as 02139."""
+        length = max(len(self.values[0]), CODE_LENGTH)
+        if not all(len(v) == length and v.isdecimal() for v in self.values if v):
+            return False
+        return not self.is_number_of_row and any(v.startswith("0") for v in self.values)
+
+    @cached_property
     def is_numeric(self) -> bool:
         """True if all values are numbers, or true and false, but for a few slips.
 
         Numbers with a decimal comma count as slips, for the plan tells how to write them.
         """
+        if self.holds_codes:
+            return False
         if not (slips := [v for v in self.no_numbers if not decimal_comma(v)]):
             return True
         n_slips = sum(self.counts[v] for v in slips)
@@ -175,7 +186,8 @@ class Column:
             return True
         if self.name == NAMELESS and self._are_codes:
             return True
-        if (self.is_numeric and not self._called_id) or self.holds_sequences or self.units:
+        is_value = self.is_numeric or self.holds_codes
+        if (is_value and not self._called_id) or self.holds_sequences or self.units:
             return False
         all_differ = len(self.counts) == len(self.values) > 1
         if not all_differ or self.holds_dates:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
+from mkldist.data.cells import apart
 from mkldist.data.checks import check_sparse, check_values, describe_sparse, moved_up, row_blocks
 from mkldist.data.dataset import (
     Dataset,
@@ -29,6 +30,7 @@ from mkldist.data.labels import (
     class_labels,
     class_notes,
     class_weights,
+    finite_number,
     real_values,
     row_weights,
     rows_in_order,
@@ -83,7 +85,8 @@ def validate(
     weights = None
     if raw.weights is not None:
         weights = row_weights(raw.weights[rows], f"{where}, weights {spec.weights!r}", row_labels)
-    notes = (*raw.summary.notes, *class_notes(labels.y[~np.isnan(labels.y)], labels.classes))
+    of_classes = class_notes(labels.y[~np.isnan(labels.y)], labels.classes)
+    notes = (*raw.summary.notes, *of_classes, *_labels_apart(labels))
     left_out = raw.summary.left_out
     if n_dropped:
         left_out = (f"{pluralize(n_dropped, 'row')} without a label", *left_out)
@@ -113,6 +116,14 @@ def validate(
         return _with_grams(dataset, spec, raw, rows, where)
     x = raw.x if whole else _taken(raw, raw.x, rows, None)
     return _with_features(dataset, spec, raw, x, rows, where)
+
+
+def _labels_apart(labels: Labels) -> Iterator[str]:
+    """Yield a line on each label of nines, such as -999, that stands apart from all others."""
+    numbers = [*map(finite_number, labels.classes or ())] or labels.y.tolist()
+    for value in () if None in numbers else apart(np.array(numbers)):
+        keys = f'missing_values = [{value:g}] and unlabelled = "drop"'
+        yield f"the label {value:g} stands apart from all others; {keys} leave its rows out"
 
 
 def _copies_of_labels(x: Floats, names: Sequence[str], dataset: Dataset) -> Iterator[str]:

@@ -367,6 +367,19 @@ def test_a_name_of_two_things_shows_both_unless_one_is_chosen():
     assert tomllib.loads(shown("star", "--kind", "sweep"))["name"] == "star"
 
 
+def test_words_and_numbers_for_missing_labels_are_said():
+    for name, odd in (("na.csv", "NA"), ("nines.csv", "-999")):
+        labels = [(("0", "1", odd)[i % 3], i * 7 % 11) for i in range(30)]
+        pd.DataFrame(labels, columns=["class", "a"]).to_csv(name, index=False)
+    assert "the label 'NA' of 10 rows is read as missing" in run_init("na.csv").output
+    assert load_sweep(Path("na.toml")).datasets[0].unlabelled == "drop"
+    run_init("nines.csv")
+    text = Path("nines.toml").read_text().replace("missing_values", "# ").replace("classes", "# ")
+    Path("nines.toml").write_text(text)
+    shown = CliRunner().invoke(plan_command, ["nines.toml"]).output
+    assert "the label -999 stands apart" in shown
+
+
 def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     states, rows = np.array(["well", "ill"] * 20), [f"P{i}" for i in range(40)]
     frame = pd.DataFrame({"patient": rows, "state": states, "sick": states == "ill"})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mkldist.data.catalogue import load_dataset
-from mkldist.data.cells import likely_keys
+from mkldist.data.cells import apart_notes, likely_keys
 from mkldist.data.table_profile import (
     Column,
     TableProfile,
@@ -103,6 +104,41 @@ def test_numbers_are_features_or_of_several_units_and_never_ids(tmp_path, cell, 
     assert (format.changes, look.id, columns["a"].units) == (keys, None, units)
     assert [c.name for c in (*look.ignored, *look.features)] == ["a", "b"]
     assert bool(look.ignored) == bool(units)
+
+
+@pytest.mark.parametrize(
+    ("values", "noted"),
+    [
+        ([30, 35, -1, 69, -1, 42], "-1"),
+        ([0, 1, 2, 3, 9, 9], "9"),
+        ([2, 9, 1e30, 4], "1e+30"),
+        ([4.5, -999, 3.5, 6], "-999"),
+        ([-1, 0, 1, 2, -1], ""),
+        ([-1, 1, -1, 1], ""),
+        ([3.1, 3.2, 3.3, 50.0], ""),  # once
+        ([np.nan, np.nan], ""),
+    ],
+)
+def test_values_that_may_stand_for_missing_ones_are_said(values, noted):
+    notes = apart_notes(["a", "c"], np.array([range(len(values)), values], dtype=float).T)
+    assert [note.partition(";")[0] for note in notes] == (
+        [f"the value {noted} of 'c' stands apart from all others"] if noted else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (["001", "010", "002"], True),
+        (["02139", "", "11201"], True),
+        (["100", "200", "300"], False),
+        (["07", "12", "01"], False),
+        (["0.5", "0.7", "1.2"], False),
+    ],
+)
+def test_codes_with_leading_zeros_are_no_numbers(values, codes):
+    one = column(*values * 4)
+    assert (one.holds_codes, one.is_numeric, one.names_rows) == (codes, not codes, False)
 
 
 def test_a_few_bad_cells_leave_a_column_of_numbers_one():
@@ -210,7 +246,11 @@ def test_separators_and_blanks_are_those_of_the_reader(tmp_path):
         (["P001", "P002"], {}),
         (["001 a", "002 a"], {}),
         (["+", "-"], {}),
-        (["<0.5", "1.2", "3.4"], {}),
+        (["<0.5", "1.2", "3.4"], {}),  # too few
+        (
+            ["<0.5", "1.2", "3.4", "<LOD", "7", "Total"],
+            {"missing_values": ["<0.5", "<LOD", "Total"]},
+        ),
         (["2020-01-01", "2021-05-06"], {}),
     ],
 )
