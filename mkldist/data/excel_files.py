@@ -18,6 +18,7 @@ from mkldist.data.opening import REWRITE, check_file, check_unpacked, imports, o
 from mkldist.data.tables import PLAIN, Table, TableProblems
 from mkldist.errors import DataError, MkldistError
 from mkldist.spec.datasets import TableFormat
+from mkldist.spec.toml_texts import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -149,8 +150,8 @@ def _table(
     rows = _rows(sheets[name])
     first = next(rows, None)
     if first is None:
-        expected = "a header and rows"
-        raise DataError(place, "a sheet without cells", expected, "Name another sheet by part")
+        hint = f"Set part = another of {truncate([spelled(one) for one in sheets], SHOWN)}"
+        raise DataError(place, "a sheet without cells", "a header and rows", hint)
     names, rows = named_columns(chain([first], rows), format, place, may_lack, known, notes)
     problems = TableProblems(place, len(names))
 

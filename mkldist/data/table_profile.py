@@ -435,7 +435,7 @@ def read_columns(
     with open_source(path, where, format, known=known) as table:
         if not isinstance(table, Table):
             return {}
-        check_names(table.names, where)
+        check_names(table.names, where, parts=table.parts)
         values: dict[str, list[str]] = {name: [] for name in table.names}
         numbers: list[list[Floats | None]] = []
         for frame, row_labels in formatted(table, format).read(

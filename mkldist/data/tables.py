@@ -188,8 +188,9 @@ def check_names(
     if len(names) < fewest:
         found, expected = f"{len(names)} column ({', '.join(names)})", "features and a label column"
         hint = "Separate columns by a comma, semicolon or tab, or set separator"
-        if len(parts) > 1:
-            hint = f"Set part = another of {_quoted([*parts])}"
+        if parts:
+            hint = "Remove rows above the header"
+            hint += f", or set part = another of {_quoted([*parts])}" * (len(parts) > 1)
         raise DataError(where, found, expected, hint)
     if not all(names):
         raise DataError(

@@ -177,7 +177,7 @@ def test_sheets_without_a_header_lose_no_row(tmp_path: Path, several: bool) -> N
     with mistake("separator for a .xlsx file"):
         read(path, separator=";")
     if several:
-        with mistake("1 column (note)", 'part = another of "README", "rows"'):
+        with mistake("1 column (note)", 'part = another of "README", "rows"', "above the header"):
             read(path)
 
 
