@@ -212,12 +212,12 @@ def named_columns(
         looked_at.insert(0, (line, first))
         names = list(numbered_features(len(names)))
     else:
-        below = [list(map(cell_text, fields)) for _, fields in looked_at]
+        below = [fields for _, fields in looked_at]
         is_short = {len(fields) for fields in below} == {len(names) + 1}
-        if is_short and not any(fields[-1] for fields in below):
+        if is_short and not any(cell_text(fields[-1]) for fields in below):
             notes.append("its rows, not its header, end with a separator, which is dropped")
             looked_at, rows = list(_shortened(looked_at, len(names))), _shortened(rows, len(names))
-        elif is_short and len({fields[0] for fields in below}) == len(below) > 1:
+        elif is_short and len({cell_text(fields[0]) for fields in below}) == len(below) > 1:
             names = [UNNAMED, *names]
             notes.append("its header is one short, as R writes it: rows begin with their names")
         elif len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
@@ -287,7 +287,7 @@ def _check_header(
 
 
 def looks_like_row(
-    names: Sequence[str], rows: Sequence[Sequence[str]], known: Collection[str | None] = ()
+    names: Sequence[str], rows: Sequence[Sequence[Any]], known: Collection[str | None] = ()
 ) -> bool:
     """Return True if a first line holds numbers, or values like those below it, in most columns.
 
@@ -297,7 +297,7 @@ def looks_like_row(
     words = LABEL_NAMES - {"y"}  # which often stands for yes
     for place, name in enumerate(names):
         is_name = name in known or name.casefold() in words  # above wavelengths, for example
-        if is_name and all(row[place].strip() != name for row in rows if place < len(row)):
+        if is_name and all(cell_text(row[place]) != name for row in rows if place < len(row)):
             return False
     step = max(1, len(names) // LOOKED_AT)
     names = names if step == 1 else [*names[::step], names[-1]]
@@ -307,7 +307,7 @@ def looks_like_row(
         and (finite_number(name) is not None or name.casefold() in MISSING_VALUES | {"inf"})
         for place, name in enumerate(names)
     ]
-    columns = [{field.strip() for field in column} for column in zip(*rows, strict=False)]
+    columns = [{*map(cell_text, column)} for column in zip(*rows, strict=False)]
     if 2 * sum(numbers) > len(names):
         return True
     alike = [

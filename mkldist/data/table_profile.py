@@ -179,7 +179,7 @@ class Column:
         numbers = list(map(int, self.values))
         return all(b - a == 1 for a, b in pairwise(numbers))
 
-    @property
+    @cached_property
     def names_rows(self) -> bool:
         """True if the column most likely names the rows."""
         if self.is_number_of_row:
@@ -212,6 +212,8 @@ class Column:
     @property
     def names_parts(self) -> bool:
         """True if the values are the words for parts of predefined splits."""
+        if self.numbers is not None:
+            return False
         return len(self.counts) > 1 and set(self.counts) <= set(PART_WORDS)
 
     @property
@@ -355,7 +357,7 @@ class TableProfile:
         """The column of names for predictions: that of rows, else that of groups, else None."""
         return self.row_names or (self.groups.name if self.groups else None)
 
-    @property
+    @cached_property
     def _named(self) -> set[str | None]:
         """Columns of names of rows and of groups."""
         return {self.id, self.groups.name if self.groups else None}
@@ -474,8 +476,9 @@ def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
         yield from _numbers(cells[:, half:])
         return
     as_texts = "_" in "".join(map(str, cells.ravel()))  # as Python alone writes numbers
-    for column in found.T:
-        yield column if np.isfinite(column).all() and not as_texts else None
+    finite: npt.NDArray[np.bool_] = np.all(np.isfinite(found), axis=0)
+    for column, known in zip(found.T, finite, strict=True):
+        yield column if known and not as_texts else None
 
 
 def inspected(
