@@ -201,6 +201,11 @@ def _view_facts(
         by_id = dict(zip(columns[id].values, label.values, strict=True))
         labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
         look = TableProfile(own, given_id=key, labels=labels)
+        if not (look.n_features or look.texts):
+            copies = " and ".join(repr(column.name) for column in look.copies)
+            why = f": {copies} would say the label" if copies else ""
+            expected, hint = "a table with features", f"Leave out --view {name}"
+            raise DataError(f"--view {name}", f"no feature in {path}{why}", expected, hint)
         there = {one for i, one in enumerate(own[key].values) if i not in look.blank_rows}
         lacking = sum(value not in there for value in columns[id].values)
         found[name] = ViewFacts(path, look, format, lacking), id

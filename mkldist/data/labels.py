@@ -341,7 +341,8 @@ def _refuse_missing(missing: npt.NDArray[np.bool_], where: str, row_labels: RowL
             f"{row_labels.of(rows[0])}",
             "a label in every row",
             'Set unlabelled = "drop" under the data set to leave these rows out; semi-supervised '
-            "methods learn from them with unlabelled rows by [splits]",
+            "methods learn from them with unlabelled rows by [splits]. A class called NA needs "
+            "another name",
         )
 
 

@@ -276,7 +276,7 @@ class Column:
         few = len(self.counts) <= min(MOST_CATEGORIES, len(self.values) // 2)
         return few and not self.holds_dates and not self.names_parts
 
-    @property
+    @cached_property
     def is_regression(self) -> bool:
         """True if the column, as a label, most likely holds real values."""
         return are_real([finite_number(value) for value in self.counts])

@@ -390,6 +390,9 @@ def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     view.to_csv("v.csv", index=False)
     done = run_init("t.csv", "--label", "state", "--view", "v=v.csv", "--id", "patient")
     assert [f"'{name}' says the label" in done.output for name in ("state", "sick")] == [True] * 2
+    view[["patient", "state"]].to_csv("labels.csv", index=False)
+    with pytest.raises(MkldistError, match=r"no feature in labels\.csv: 'state' would say"):
+        run_init("t.csv", "--label", "state", "--view", "v=labels.csv", "--to", "no.toml")
     (dataset,) = load_sweep(Path("t.toml")).datasets
     assert (dataset.ignore, dataset.categorical) == (("sick",), ("sex",))
     view_keys = dataset.views[1].ignore, dataset.views[1].categorical
