@@ -39,7 +39,7 @@ LOOKED_AT = 200  # first rows by which a header is told from a row
 LOOKED_AT_CELLS = 2**20
 BEGINNING = 2**24  # bytes by which an encoding is told
 SHOWN = 4
-COMMENT = "#"
+COMMENTS = ("#", "%")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*')  # of Excel
 _LONG = 20  # characters of a text, such as a sequence, that is no name
 Rows = Iterator[tuple[int, list[Any]]]  # each with its line
@@ -68,8 +68,8 @@ def open_csv(
             stream, encoding=format.encoding or _encoding(stream, notes), newline=""
         ) as text,
     ):
-        lines, separator = _plain_lines(text, format, where, notes)
-        filled = ((n, fields) for n, fields in csv_rows(lines, separator, where) if fields)
+        lines, separator, quote = _plain_lines(text, format, where, notes)
+        filled = ((n, fields) for n, fields in csv_rows(lines, separator, where, quote) if fields)
         names, rows = named_columns(filled, format, where, may_lack, known, notes)
         problems = TableProblems(where, len(names))
 
@@ -93,8 +93,8 @@ def open_csv(
 
 def _plain_lines(
     lines: Iterable[str], format: TableFormat, where: str, notes: list[str]
-) -> tuple[Iterator[str], str]:
-    """Return the lines of a table, blank for those that are no part of it, and the separator."""
+) -> tuple[Iterator[str], str, str]:
+    """Return the lines of a table, blank for those that are no part of it, separator and quote."""
     lines = iter(lines)
     head = list(islice(lines, LOOKED_AT))
     if not head:
@@ -113,14 +113,28 @@ def _plain_lines(
         lines = ("\n" if line.startswith(skipped) else line for line in lines)
         head = [line for line in head if not line.startswith(skipped)]
     head = [line for line in head if line.strip()]
-    if skipped is None and is_comment(head):
-        expected, hint = "a header or a row", f'Set comment = "{COMMENT}" to skip such lines'
+    if skipped is None and (sign := _sign_of_comments(head)):
+        expected, hint = "a header or a row", f'Set comment = "{sign}" to skip such lines'
         raise DataError(f"{where}, line 1", f"a comment ({head[0].strip()!r:.60})", expected, hint)
     if separator is None:
         separator = _likely_separator(head)
         if separator == WHITE_SPACE:
             notes.append("its fields are separated by white space")
-    return (map(_with_tabs, lines), "\t") if separator == WHITE_SPACE else (lines, separator)
+    if separator == WHITE_SPACE:
+        return map(_with_tabs, lines), "\t", '"'
+    return lines, separator, _quote(head, separator, notes)
+
+
+def _quote(lines: Sequence[str], separator: str, notes: list[str]) -> str:
+    """Return the quotation mark of first lines; note it, and comments that end some of them."""
+    comment = re.compile(rf"\s(#[^{re.escape(separator)}\"']*)$")
+    tails = [found[1] for line in lines if (found := comment.search(line.rstrip()))]
+    if 0 < len(tails) < len(lines) - 1:
+        notes.append(f"some rows end in what may be a comment ({tails[0]!r:.30}): it is in a value")
+    if any(not re.fullmatch("'.*'", name.strip()) for name in lines[0].split(separator)):
+        return '"'
+    notes.append("its fields are in single quotes")
+    return "'"
 
 
 def likely_format(
@@ -137,14 +151,15 @@ def likely_format(
                 text = codecs.getincrementaldecoder(encoding)().decode(start)
                 keys |= {} if encoding == marked else {"encoding": encoding}
                 break
-    if is_comment([line for line in text.splitlines()[:LOOKED_AT] if line.strip()]):
-        keys["comment"] = COMMENT
+    sign = _sign_of_comments([line for line in text.splitlines()[:LOOKED_AT] if line.strip()])
+    if sign:
+        keys["comment"] = sign
     with open_csv(path, where, TableFormat(**{**keys, "header": False})) as table:
         frame, _ = next(table.read(table.names, LOOKED_AT))
         first, *rows = frame.to_numpy().tolist()
     if header is None and looks_like_row([name.strip() for name in first], rows, known):
         keys["header"] = False
-    _, separator = _plain_lines(io.StringIO(text), TableFormat(**keys), where, [])
+    _, separator, _ = _plain_lines(io.StringIO(text), TableFormat(**keys), where, [])
     cells = {cell.strip() for row in rows for cell in row} if separator == ";" else set()
     if any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells)):
         keys["decimal"] = ","
@@ -152,24 +167,28 @@ def likely_format(
 
 
 def _encoding(stream: BinaryIO, notes: list[str]) -> str:
-    """Return UTF-8, or UTF-16 of a stream that begins with its mark."""
-    start = stream.read(2)
+    """Return UTF-8, or UTF-16 of a stream with its mark, or with a NUL in most pairs of bytes."""
+    start = stream.read(64)
     stream.seek(0)
-    if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-8-sig"
-    notes.append("it is written in UTF-16")
-    return "utf-16"
+    firsts, seconds = start[::2].count(0), start[1::2].count(0)
+    found = "utf-8-sig"
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        found = "utf-16"
+    elif 4 * max(firsts, seconds) > len(start) and not min(firsts, seconds):
+        found = "utf-16-be" if firsts else "utf-16-le"
+    if found != "utf-8-sig":
+        notes.append("it is written in UTF-16")
+    return found
 
 
-def is_comment(lines: Sequence[str]) -> bool:
-    """Return True if lines begin with one that is no header and no row of those after it."""
-    others = [line for line in lines if not line.startswith(COMMENT)]
-    if not others or len(others) == len(lines) or not lines[0].startswith(COMMENT):
-        return False
-    separator = _likely_separator(others)
-    return _n_fields(lines[lines.index(others[0]) - 1], separator) != _n_fields(
-        others[0], separator
-    )
+def _sign_of_comments(lines: Sequence[str]) -> str:
+    """Return the sign of first lines that are no header and no row of those after it, or ""."""
+    sign = lines[0][:1] if lines else ""
+    others = [line for line in lines if not line.startswith(sign)]
+    if not others or sign not in COMMENTS:
+        return ""
+    separator, last = _likely_separator(others), lines[lines.index(others[0]) - 1]
+    return sign if _n_fields(last, separator) != _n_fields(others[0], separator) else ""
 
 
 def _n_fields(line: str, separator: str) -> int:
@@ -182,7 +201,10 @@ def _likely_separator(lines: Sequence[str]) -> str:
     found = {one: own for one, own in counts.items() if own and own[0]}
     if not found:
         widths = {len(line.split()) for line in lines}
-        return WHITE_SPACE if min(widths, default=1) > 1 and len(widths) <= 2 else ","
+        if min(widths, default=1) > 1 and len(widths) <= 2:
+            return WHITE_SPACE
+        found = {one: own for one, own in counts.items() if own and own[-1]} or {",": [1]}
+        return max(found, key=lambda one: found[one][-1])
     return max(found, key=lambda one: (len({*found[one]}) == 1, found[one][0]))
 
 
@@ -223,6 +245,7 @@ def named_columns(
         elif len(names) > 1 and not names[0] and all(names[1:]) and UNNAMED not in names:
             names[0] = UNNAMED
         elif format.header is None:
+            _check_length(names, below, f"{where}, line {line}")
             _check_header(names, below, f"{where}, line {line}", known)
     if len(given) == len(names) + 1 and may_lack in given:
         given.remove(may_lack)
@@ -244,14 +267,16 @@ def cell_text(cell: Any) -> str:
     return "" if cell is None else str(cell).strip()
 
 
-def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(
+    lines: Iterable[str], separator: str, where: str, quote: str = '"'
+) -> Iterator[tuple[int, list[str]]]:
     r"""Yield the rows of a CSV file, each with its last line; blank lines have no fields.
 
     >>> list(csv_rows(['a,"b\n', 'c"\n', "\n"], ",", "t.csv"))
     [(2, ['a', 'b\nc']), (3, [])]
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_TEXT))  # a field may be a document
-    reader = csv.reader(lines, delimiter=separator, strict=True)
+    reader = csv.reader(lines, delimiter=separator, quotechar=quote, strict=True)
     first = 1
     try:
         for fields in reader:
@@ -265,6 +290,16 @@ def csv_rows(lines: Iterable[str], separator: str, where: str) -> Iterator[tuple
             "fields separated by one separator, quotes closed",
             "Close the quotation mark that is open here, and write one inside a quoted text twice",
         ) from error
+
+
+def _check_length(names: Sequence[str], rows: Sequence[Sequence[str]], where: str) -> None:
+    """Refuse lines before a header: they have fewer fields than all rows after them."""
+    widths = [len(names), *map(len, rows)]
+    n_lines = next((i for i, width in enumerate(widths) if width == widths[-1]), 0)
+    if len(names) < widths[-1] and n_lines < len(widths) - 1 and len({*widths[n_lines:]}) == 1:
+        found = f"{names[0]!r:.40}, of {pluralize(len(names), 'field')}, above rows of {widths[-1]}"
+        hint = f"Remove {pluralize(n_lines, 'line')} above the header, or set comment to skip them"
+        raise DataError(where, found, "a header of column names", hint)
 
 
 def _check_header(

@@ -229,7 +229,7 @@ class TableFormat(Model):
     """Beginning of lines of a text table to skip, such as `"#"`."""
     encoding: Annotated[str, AfterValidator(_known_encoding)] | None = None
     """Encoding of a text table, such as `"latin-1"`. By default UTF-8, or UTF-16 where its first
-    bytes say so."""
+    bytes look so."""
     missing_values: Annotated[tuple[Option, ...], Strict(False)] = ()
     """Values of a table that stand for missing ones, such as `["-", -999]`, beside empty fields and
     `?`, `NA`, `N/A`, `#N/A`, `NaN`, `null` and `none` in upper or lower case."""

@@ -132,6 +132,10 @@ def test_a_header_is_no_row(tmp_path: Path, text: str) -> None:
 WRITTEN: list[tuple[str | bytes, dict[str, Any]]] = [
     ("sep=|\na|b|label\n1|2.5|yes\n-3|4e2|no\n", {}),
     (GOOD.encode("utf-16"), {}),
+    (GOOD.encode("utf-16-le"), {}),
+    (GOOD.encode("utf-16-be"), {}),
+    ("\n".join("'" + line.replace(",", "','") + "'" for line in GOOD.split()), {}),
+    ("% ours\n%\n" + GOOD, {"comment": "%"}),
     (GOOD.replace(",", "  ").replace("no\n", "no \n"), {}),
     ("# ours\n#\n" + GOOD, {"comment": "#"}),
     (GOOD.replace("\n-3", "\n#9,9,x\n-3"), {"comment": "#"}),
@@ -204,6 +208,14 @@ def test_a_format_that_is_not_that_of_the_file(
 def test_a_first_comment_is_no_header(tmp_path: Path) -> None:
     with mistake("line 1", "a comment", 'Set comment = "#"'):
         read(tmp_path, "# made by us\n" + GOOD)
+    with mistake("line 1", "a comment", 'Set comment = "%"'):
+        read(tmp_path, "% made by us\n" + GOOD)
+    for lines in ("Study: X\nOf 2024\n\n", "Study: X\nSites: A, B\n"):
+        for separator in ",;":
+            with mistake("line 1", "'Study:", "rows of 3", "Remove 2 lines"):
+                read(tmp_path, lines + (GOOD + "1,2,no\n").replace(",", separator))
+    notes = read(tmp_path, GOOD.replace("no\n", "no # ok\n")).summary.notes
+    assert any("'# ok'" in note for note in notes)
     assert read(tmp_path, "#" + GOOD).feature_names == ("#a", "b")
 
 
