@@ -104,7 +104,7 @@ def weight_rows(tree: xr.DataTree) -> pd.DataFrame:
     columns = [*IDENTITY, *settings, KERNEL, "weight", RUN_ID.name]
     tables = [table for node in nodes for table in _node_weights(node)]
     found = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    return found.reindex(columns=columns)
+    return found.reindex(columns=[*dict.fromkeys((*columns, *found.columns))])
 
 
 def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
