@@ -123,7 +123,7 @@ class CompiledFunction:
                 for dispatcher in _DISPATCHERS:
                     _remove_files(dispatcher)
                 self.dispatcher.compile(types)
-            _check_machine_code(self.dispatcher)
+            _keep_checksums(self.dispatcher)
         self._form = self.dispatcher
         return cast("Callable[..., Any]", self.dispatcher)
 
@@ -154,7 +154,7 @@ class CompiledFunction:
 
                 options: dict[str, Any] = {"cache": True, "nogil": True, **self._options}
                 self._dispatcher = numba.njit(**options)(self._function)
-                _check_machine_code(self._dispatcher)
+                _remove_damaged(self._dispatcher)
                 _DISPATCHERS.append(self._dispatcher)
             return self._dispatcher
 
@@ -171,16 +171,30 @@ def _files(dispatcher: Any, ending: str) -> Iterator[Path]:
     yield from Path(dispatcher.stats.cache_path).glob(re.sub("[<>]", "", name))
 
 
-def _check_machine_code(dispatcher: Any) -> None:
-    """Remove files of which another checksum was kept, and keep those of new ones."""
+def _checksums(dispatcher: Any) -> Iterator[tuple[Path, Path, str, str]]:
+    """Yield files of machine code, those of their checksums, what these say, and what is right."""
     for path in _files(dispatcher, "nbc"):
-        with suppress(OSError):  # a folder that this user may not change, or a file that has gone
+        with suppress(FileNotFoundError):  # another process has removed it
             kept, found = path.with_suffix(".crc32"), f"{zlib.crc32(path.read_bytes()):08x}"
-            if not kept.exists():
-                kept.write_text(found)
-            elif kept.read_text(errors="replace") != found:
+            said = kept.read_text(errors="replace") if kept.exists() else ""
+            yield path, kept, said, found
+
+
+def _remove_damaged(dispatcher: Any) -> None:
+    """Remove files of which another checksum was kept."""
+    with suppress(OSError):  # of a folder that this user may not change
+        for path, kept, said, found in _checksums(dispatcher):
+            if said not in ("", found):
                 path.unlink()
                 kept.unlink()
+
+
+def _keep_checksums(dispatcher: Any) -> None:
+    """Keep the checksums of files that numba has loaded or written."""
+    with suppress(OSError):  # as above
+        for _, kept, said, found in _checksums(dispatcher):
+            if said != found:
+                kept.write_text(found)
 
 
 def _remove_files(dispatcher: Any) -> None:
