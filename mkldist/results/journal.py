@@ -9,7 +9,6 @@ writer cuts off.  What a damaged frame held counts as not recorded.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import shutil
@@ -31,6 +30,7 @@ from mkldist.core.checksums import (
     frame,
     frame_header,
 )
+from mkldist.core.compiled import without_garbage_collection
 from mkldist.core.durable import flush_folder, make_folder, replacing
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.record import ARRAYS, RunRecord
@@ -135,14 +135,8 @@ class Journal:
                 with suppress(LookupError, TypeError, ValueError):
                     found[head["id"]] = of(head)
 
-        collects = gc.isenabled()
-        gc.disable()  # all these objects stay, and looks for garbage among them take a third longer
-        try:
-            with self._opened(take):
-                return found
-        finally:
-            if collects:
-                gc.enable()
+        with without_garbage_collection(), self._opened(take):
+            return found
 
     def heads(self) -> dict[str, RunRecord]:
         """Return all records without arrays, but those of classes, and without provenance."""
