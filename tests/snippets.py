@@ -44,6 +44,7 @@ def run_blocks(blocks: Iterable[str], of_data: Iterable[str], given: str) -> lis
     from matplotlib import pyplot as plt
 
     mpl.use("Agg")
+    plt.close("all")  # what tests before this one drew
     named = "|".join(map(re.escape, of_data))
     names: dict[str, Any] = {}
     empty = []
