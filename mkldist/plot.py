@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from mkldist.analysis.curves import (
 from mkldist.analysis.explanation import LEVELS, Explanation, Share
 from mkldist.analysis.growth import PARTS, SIZES, Growth, part_shares, seconds_text
 from mkldist.analysis.losses import LABEL_UNITS, compare_over_data_sets, in_units
-from mkldist.analysis.selection import selection_bias, selection_frequency
+from mkldist.analysis.selection import selection_frequency
 from mkldist.analysis.statistics import Friedman, Interval
 from mkldist.core.metrics import loss_words
 from mkldist.errors import InputError, nearest
@@ -43,7 +43,6 @@ __all__ = [
     "convergence",
     "left_out",
     "loss",
-    "optimism",
     "path",
     "precision_recall",
     "predicted",
@@ -417,60 +416,6 @@ def comparison(
                     color=look.colour)  # fmt: skip
     _rows(ax, means.index)
     ax.set_xlabel("mean rank over the data sets; 1 is best")
-    return ax
-
-
-LOSSES_OF_BIAS: dict[str, tuple[str, str, Literal["none", "full"]]] = {
-    "validation": ("selected setting, inner folds", "o", "none"),
-    "test": ("selected setting, test part", "o", "full"),
-    "least_test": ("least of all settings, test part", "|", "full"),
-}
-"""Columns that a figure of the bias of a selection draws: label, marker, and how it is filled."""
-
-
-def optimism(results: Results, *, looks: Looks | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the losses of each method's selected settings on inner folds and on test parts.
-
-    The tick is the least loss of all settings on the test part, which a selection there would
-    report.
-
-    Parameters
-    ----------
-    results : DataTree or DataFrame
-        Results of a sweep with ``[selection]``, or rows of
-        :func:`mkldist.analysis.selection_bias`; of their rules the first is drawn.
-    looks, ax
-        As for :func:`path`.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from mkldist import plot
-    >>> table = pd.DataFrame({"method": ["level"], "rule": "best", "loss": "test_error"})
-    >>> ax = plot.optimism(table.assign(validation=0.1, test=0.2, least_test=0.15))
-    >>> ax.lines[0].get_xdata().tolist()
-    [0.1, 0.2]
-    """
-    from matplotlib import rcParams
-    from matplotlib.lines import Line2D
-
-    table = _table(results, selection_bias)
-    table = table[table["rule"] == table["rule"].iloc[0]]
-    ax, names = _axes(ax), _names(table)
-    looks = looks or looks_of(names)
-    for place, (name, row) in enumerate(zip(names, table.to_dict("records"), strict=True)):
-        colour = looks[name].colour
-        ax.plot([row["validation"], row["test"]], [place, place], color=colour, zorder=1)
-        for column, (_, marker, filled) in LOSSES_OF_BIAS.items():
-            ax.plot(row[column], place, marker=marker, fillstyle=filled, color=colour,
-                    linestyle="none", markersize=5)  # fmt: skip
-    _rows(ax, names)
-    ax.set_xlabel(_loss_label(table))
-    ax.legend(handles=[
-        Line2D([], [], color=rcParams["text.color"], marker=marker, fillstyle=filled,
-               linestyle="none", label=words)
-        for words, marker, filled in LOSSES_OF_BIAS.values()
-    ])  # fmt: skip
     return ax
 
 

@@ -14,7 +14,6 @@ import mkldist
 from mkldist import analysis, plot
 from mkldist.analysis.growth import Growth
 from mkldist.errors import InputError
-from tests.analysis import test_selection
 from tests.analysis.made_up import learnt, traced
 from tests.analysis.studies import LAWS, N_KERNELS, study
 from tests.report.made_up import explanation, made_up
@@ -134,14 +133,6 @@ def test_a_comparison_draws_mean_ranks_and_the_critical_difference(ax):
     assert [float(line.get_xdata()[0]) for line in ax.lines] == ranks.mean_ranks.tolist()
     ((start, end),) = ax.collections[0].get_segments()
     assert end[0] - start[0] == pytest.approx(ranks.critical_difference)
-
-
-def test_optimism_is_drawn_from_inner_folds_to_test_part(ax):
-    results = test_selection.tree("classification")
-    table = analysis.selection_bias(results).query("rule == 'best'")
-    assert plot.optimism(results, ax=ax) is ax
-    row = table.iloc[0]
-    assert list(ax.lines[0].get_xdata()) == [row["validation"], row["test"]]
 
 
 @pytest.mark.parametrize(

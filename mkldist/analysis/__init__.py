@@ -25,12 +25,10 @@ _NAMES = {
     ),
     "mkldist.analysis.losses": "compare_methods compare_over_data_sets compared_losses",
     "mkldist.analysis.growth": "scaling scaling_fits",
-    "mkldist.analysis.selection": (
-        "nested_selection selection_bias selection_frequency selection_table weights_at_best"
-    ),
+    "mkldist.analysis.selection": ("selection_frequency selection_table weights_at_best"),
     "mkldist.analysis.statistics": (
         "Overlap corrected_interval corrected_t_test correlated_posterior fit_power_law friedman "
-        "holm mcnemar pairwise_wilcoxon selection_stability signed_rank_posterior"
+        "holm pairwise_wilcoxon selection_stability signed_rank_posterior"
     ),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -14,7 +14,6 @@ import pandas as pd
 
 from mkldist.analysis.losses import (
     ROPE,
-    SIGNIFICANCE,
     inference,
     is_share,
     number_of_settings,
@@ -22,7 +21,6 @@ from mkldist.analysis.losses import (
     region,
 )
 from mkldist.analysis.pairing import (
-    Chosen,
     Pair,
     Results,
     Unpaired,
@@ -30,25 +28,21 @@ from mkldist.analysis.pairing import (
     paired,
 )
 from mkldist.analysis.statistics import (
-    McNemar,
     Overlap,
     Posterior,
     holm,
     known_interval,
     largest_of_series,
-    mcnemar,
     pairwise_wilcoxon,
     signed_rank_posterior,
 )
-from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import default_metric, metric_of_variable
 from mkldist.core.wording import html_of
 from mkldist.errors import InputError
 from mkldist.methods.registry import METHODS
-from mkldist.results.record import RunRecord
 from mkldist.results.rows import hyperparameters, is_pooled, n_of_few_classes, to_frame
 from mkldist.results.schema import COORDINATES, DATASET_SERIES, SPLIT, STATE, RunState
-from mkldist.scores import predicted_classes
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.kinds import TRIAL
 
@@ -100,8 +94,6 @@ class PairComparison:
     posterior: Posterior
     # Active kernels, seconds and gap; the objective where both minimise the same function
     measures: dict[str, Difference]
-    # McNemar's tests; None for regression, and where predictions were not kept
-    points: PointCounts | None
     # Runs of one method at equal settings; None for two methods or other kernels
     equal_settings: EqualSettings | None
     pooled: int = 0  # test parts that lack a class, where the losses are of all folds together
@@ -202,7 +194,6 @@ def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
         rope=rope,
         posterior=posterior,
         measures=measures,
-        points=point_counts(pair),
         equal_settings=equal,
         pooled=n_of_few_classes(one.data) if is_pooled(one.data, one.loss) else 0,
         series=str(pair.first.node.attrs.get(DATASET_SERIES, one.place["dataset"])),
@@ -394,76 +385,6 @@ def problem_settings(node: xr.DataTree) -> dict[str, Any]:
     name = str(node.attrs["method"])
     steering = (METHODS[name].params if name in METHODS else SolverParams).steering()
     return {name: value for name, value in settings.items() if name not in steering}
-
-
-class PointCounts(NamedTuple):
-    """McNemar's test on the scored points of each split, with Holm's correction over the splits."""
-
-    first_better: int  # Splits by the result of the test at the level 0.05
-    second_better: int
-    undecided: int
-    first_only: int  # Points that one method alone has right, summed over the splits
-    second_only: int
-    smallest_p: float  # Least adjusted p-value
-
-
-def point_counts(pair: Pair) -> PointCounts | None:
-    """Return McNemar's tests of two methods on the scored points of each split.
-
-    None for regression, and where predictions were not kept.
-    """
-    if metric_of_variable(pair.first.loss).task == "regression":
-        return None
-    tests = []
-    for i, j in pair.splits:
-        right = [right_points(side, place) for side, place in ((pair.first, i), (pair.second, j))]
-        if right[0] is None or right[1] is None or len(right[0]) != len(right[1]):
-            return None
-        tests.append(mcnemar(right[0], right[1]))
-    adjusted = holm(np.array([test.p_value for test in tests]))
-    decided = [
-        McNemar(t.first_only, t.second_only, p) for t, p in zip(tests, adjusted, strict=True)
-    ]
-    points = [test.points(SIGNIFICANCE) for test in decided]
-    wins, losses = points.count((1.0, 0.0)), points.count((0.0, 1.0))
-    return PointCounts(
-        wins,
-        losses,
-        len(points) - wins - losses,
-        sum(test.first_only for test in tests),
-        sum(test.second_only for test in tests),
-        float(adjusted.min()),
-    )
-
-
-def right_points(side: Chosen, split: int) -> Bools | None:
-    """Return which scored points of a split a method predicts right; None without predictions.
-
-    In the order of the test rows; of the unlabelled ones where the loss is theirs.
-    """
-    record = side.records[split]
-    if record is None or not len(record.decision_values) or "label" not in side.data.coords:
-        return None
-    labels = side.data["label"].to_numpy()
-    n_test = int(side.data["n_test"].to_numpy()[split])
-    scored = slice(n_test, None) if side.loss.startswith("unlabelled") else slice(n_test)
-    own = labels[record.test_rows][scored]
-    known = ~np.isnan(own)
-    numbers = (own > 0 if record.decision_values.ndim == 1 else own)[known].astype(np.intp)
-    right: Bools = _predicted(record, labels)[scored][known] == numbers
-    return right
-
-
-def _predicted(record: RunRecord, labels: Floats) -> Ints:
-    """Return the position of the class predicted at each row of a record."""
-    values = record.decision_values
-    if values.ndim == 1:
-        found: Ints = (values >= 0.0).astype(np.intp)
-        return found
-    training = np.delete(labels, record.test_rows)
-    training = training[~np.isnan(training)].astype(np.intp)
-    counts = np.bincount(training, minlength=len(values))
-    return predicted_classes(values, np.argsort(-counts, kind="stable"))
 
 
 def _known(of: Callable[[Floats], Any], values: Floats) -> float:

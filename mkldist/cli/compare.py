@@ -343,7 +343,7 @@ def _print_details(
 
 
 def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
-    """Yield what the rows and columns of tests are, and why there is no McNemar's test."""
+    """Yield what the rows and columns of tests are."""
     from mkldist.analysis.losses import SIGNIFICANCE
 
     if any(not math.isnan(pair.p_value) for pair in pairs):
@@ -355,11 +355,6 @@ def legend(pairs: Sequence[PairComparison]) -> Iterator[str]:
     for dataset, pooled, loss in dict.fromkeys((p.dataset, p.pooled, p.loss) for p in pairs):
         if pooled:
             yield f"{dataset}: {pooled_words(pooled, metric_of_variable(loss).task)}."
-    classes = [pair for pair in pairs if metric_of_variable(pair.loss).task == "classification"]
-    if any(pair.points is not None for pair in classes):
-        yield "McNemar: splits whose test finds A better, B better, or leaves it open."
-    if any(pair.points is None for pair in classes):
-        yield "No McNemar: runs kept no predictions; [outputs] predictions = true keeps them."
 
 
 def _least_width(table: Table) -> int:
@@ -407,19 +402,10 @@ def _details(pairs: Sequence[PairComparison]) -> Table:
                     f"{found.difference:+.3g}",
                     _interval(ends),
                 )
-        for heading, text in _in_words(pair):
-            table.add_row(f" {heading}", *text)
+        if not math.isnan(pair.posterior.equivalent):
+            better, equal, worse = (f"{100 * share:.0f} %" for share in pair.posterior)
+            table.add_row(" probably better", better, worse, f"equal {equal}")
     return table
-
-
-def _in_words(pair: PairComparison) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield rows of three numbers: for A, for B, and for neither."""
-    if not math.isnan(pair.posterior.equivalent):
-        better, equal, worse = (f"{100 * share:.0f} %" for share in pair.posterior)
-        yield "probably better", (better, worse, f"equal {equal}")
-    if pair.points is not None:
-        first, second, both = (str(count) for count in pair.points[:3])
-        yield "McNemar, splits", (first, second, f"open {both}")
 
 
 def _interval(ends: Sequence[str]) -> str:

@@ -40,7 +40,7 @@ from mkldist.analysis.selection import kernel_shares
 from mkldist.core.durable import check_free, replacing, write_file, writing
 from mkldist.core.metrics import loss_words
 from mkldist.errors import OutputError, ending_words
-from mkldist.report.facts import Facts, records, slug
+from mkldist.report.facts import Facts, slug
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
 if TYPE_CHECKING:
@@ -265,29 +265,6 @@ def rank_chart(over: RanksOverDataSets, facts: Facts) -> Chart | None:
         f"so the signed-rank tests of pairs are the better evidence.",
         table,
         partial(figure_of, panel, height=0.8 + 0.2 * len(table)),
-    )
-
-
-def selection_bias_charts(bias: pd.DataFrame, facts: Facts) -> list[Chart]:
-    """Return the losses of each method's settings of least validation loss, by data set."""
-    if bias.empty:
-        return []
-    tables = bias[bias["rule"] == "best"].groupby("dataset", sort=False)
-    return [_of_bias(str(dataset), table, facts) for dataset, table in [*tables][:MOST]]
-
-
-def _of_bias(dataset: str, table: pd.DataFrame, facts: Facts) -> Chart:
-    loss, names = str(table["loss"].iloc[0]), [facts.name_of(row) for row in records(table)]
-    table = table.assign(method=names).drop(columns="bank")
-    return Chart(
-        f"optimism-{slug(dataset)}",
-        f"{dataset}: selected settings on inner folds and test parts",
-        "Means over the splits of the loss of the settings selected on the inner folds. The bar "
-        "from inner folds to test part is their optimism. The tick is the least loss of all "
-        "settings on the test part, which a selection there would report.",
-        table,
-        _draws(facts, plot.optimism, table, height=0.9 + 0.2 * len(table), most=1),
-        loss_units(loss, *plot.LOSSES_OF_BIAS, "optimism", "low", "high"),
     )
 
 

@@ -10,7 +10,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mkldist.analysis.losses import ranks_of
-from mkldist.analysis.selection import selection_bias
 from mkldist.core.durable import check_apart, check_free, make_folder, write_file, writing
 from mkldist.errors import OutputError, ending_words
 from mkldist.report.charts import (
@@ -25,7 +24,6 @@ from mkldist.report.charts import (
     path_charts,
     prediction_charts,
     rank_chart,
-    selection_bias_charts,
     weight_charts,
 )
 from mkldist.report.facts import Facts, origin_of, records
@@ -50,12 +48,9 @@ from mkldist.report.tables import (
     over_table,
     pairs_table,
     results_table,
-    selection_bias_table,
     stability_table,
 )
 from mkldist.results.folder import inputs_of
-from mkldist.results.rows import method_nodes
-from mkldist.results.schema import RUNGS
 from mkldist.results.status import others_words
 from mkldist.spec.toml_texts import toml_text
 
@@ -159,9 +154,6 @@ def made_page(facts: Facts) -> Page:
     text = [words for one in explained for words in warnings(one)]
     over = ranks_of(facts.compared) if len(facts.datasets) > 1 else None
     ranks = rank_chart(over, facts) if over is not None else None
-    # A search by halving validates its settings at unequal resources.
-    halved = any(RUNGS in node.attrs for node in method_nodes(facts.tree))
-    bias = [selection_bias(facts.tree)] if facts.validated and not halved else []
     growths = [growth for growth in facts.growths if not growth.fits.empty]
     chosen = chosen_table(facts)
     sections = [
@@ -189,11 +181,6 @@ def made_page(facts: Facts) -> Page:
             SIZES_SHARE * (len(facts.series) < len(facts.compared)),
             [pairs_table(facts.pairs), *([over_table(over)] if over is not None else [])],
             [ranks] if ranks is not None else [],
-        ),
-        Section(
-            "optimism", "Optimism of the selection",
-            tables=[selection_bias_table(one) for one in bias if len(one)],
-            charts=[chart for one in bias for chart in selection_bias_charts(one, facts)],
         ),
         Section("paths", "Along the hyperparameters",
                 charts=[*path_charts(facts), *objective_charts(facts)]),

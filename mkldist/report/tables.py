@@ -421,36 +421,6 @@ def _differs(row: Row) -> bool:
     return bool(row["p_holm"] < SIGNIFICANCE)
 
 
-def selection_bias_table(bias: pd.DataFrame) -> Table:
-    """Return a row for each method and rule: losses on inner folds and test parts."""
-
-    def loss(name: str) -> Callable[[Row], Cell]:
-        return keyed(name, lambda row: metric_of_variable(row["loss"]).text(row[name]))
-
-    rules = {"best": "least loss", "sparsest": "sparsest within 1 s.e."}
-    columns = {
-        **identity(bias),
-        "rule": lambda row: Cell(rules[row["rule"]]),
-        "settings": numbers("n_settings"),
-        "inner folds": loss("validation"),
-        "test part": loss("test"),
-        "optimism (95 %)": with_ends(
-            "optimism", lambda row: metric_of_variable(row["loss"]).number, "low", "high"),
-        "least test loss": loss("least_test"),
-        "kernels": numbers("active_kernels", "{:.1f}"),
-    }  # fmt: skip
-    return Table(
-        "optimism", bias, columns, lambda row: row["low"] > 0.0 or row["high"] < 0.0,
-        "The loss of a selected setting on the inner folds is the least of many, and so too low on "
-        "average; its loss on the test part, which took no part in the selection, is not (Varma & "
-        "Simon 2006; Cawley & Talbot 2010). Their difference is the optimism, with an interval "
-        "corrected for overlapping training parts; rows whose interval leaves out 0 are marked. "
-        "Machines on inner folds have fewer training points, which raises the loss there. The "
-        "second rule takes the sparsest setting within one standard error of the least loss. The "
-        "least test loss is that of the best setting on the test part, which nobody can select.",
-    )  # fmt: skip
-
-
 def stability_table(stability: pd.DataFrame) -> Table:
     """Return numbers and stability of the kernels that each method selects."""
     columns = {

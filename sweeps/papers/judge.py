@@ -29,17 +29,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.stats import ttest_1samp
+from scipy.stats import binomtest, ttest_1samp
 
 import mkldist
 from mkldist import analysis
-from mkldist.analysis.comparison import right_points
 from mkldist.analysis.pairing import Chosen, methods_by_data_set
 from mkldist.analysis.pairing import Results as Opened
-from mkldist.analysis.statistics import mcnemar
 from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import MkldistError
 from mkldist.results.schema import STATE, RunState
+from mkldist.scores import predicted_classes
 from mkldist.spec.load import load_sweep
 
 HERE = Path(__file__).resolve().parent
@@ -50,6 +49,7 @@ TEXTS = (EXPLANATIONS, OTHER_DATA, UNSTATED_DATA)
 NUMBER_COLUMNS = ("experiment", "data set", "method", "setting", "metric", "mean", "sd", "source")
 TEXT_COLUMNS = ("experiment", "data set", "method", "metric", "explanation")
 
+LEVEL = 0.05  # of McNemar's test
 POINTS, PROCESSOR, CHANGE = "mcnemar_points", "processor_seconds", "weight_change"
 OF_PROCESSOR, OF_WALL = ["cpu_seconds", "pass_cpu_seconds"], ["own_seconds", "pass_seconds"]
 TIMES = frozenset(("seconds", "wall_seconds", PROCESSOR, *OF_PROCESSOR, *OF_WALL))
@@ -767,12 +767,37 @@ def pair_points(first: Chosen, second: Chosen) -> tuple[float, float] | None:
             pooled.setdefault(repeat, []).append((one, two))
     if not pooled:
         return _by_failure(first, second)
-    points = [
-        mcnemar(*(np.concatenate(side) for side in zip(*folds, strict=True))).points()
-        for folds in pooled.values()
-    ]
-    one, two = np.mean(points, axis=0).tolist()
-    return one, two
+    points = []
+    for folds in pooled.values():
+        one, two = (np.concatenate(side) for side in zip(*folds, strict=True))
+        counts = int((one & ~two).sum()), int((two & ~one).sum())
+        if sum(counts) and binomtest(counts[0], sum(counts)).pvalue < LEVEL:
+            points.append(float(counts[0] > counts[1]))
+        else:
+            points.append(0.5)
+    of_first = float(np.mean(points))
+    return of_first, 1.0 - of_first
+
+
+def right_points(side: Chosen, split: int) -> np.ndarray | None:
+    """Return which scored points of a split a method predicts right; None without predictions.
+
+    In the order of the test rows; of the unlabelled ones where the loss is theirs.
+    """
+    record = side.records[split]
+    if record is None or not len(record.decision_values) or "label" not in side.data.coords:
+        return None
+    labels, values = side.data["label"].to_numpy(), record.decision_values
+    n_test = int(side.data["n_test"].to_numpy()[split])
+    scored = slice(n_test, None) if side.loss.startswith("unlabelled") else slice(n_test)
+    own = labels[record.test_rows][scored]
+    known = ~np.isnan(own)
+    if values.ndim == 1:
+        return np.asarray((values >= 0.0)[scored][known] == (own > 0)[known])
+    training = np.delete(labels, record.test_rows)
+    counts = np.bincount(training[~np.isnan(training)].astype(np.intp), minlength=len(values))
+    found = predicted_classes(values, np.argsort(-counts, kind="stable"))
+    return np.asarray(found[scored][known] == own[known])
 
 
 def _of_data_set(methods: Mapping[str, Chosen]) -> dict[str, float]:

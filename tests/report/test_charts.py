@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 
 from mkldist.analysis import loss_by_bank_size
-from mkldist.analysis.selection import selection_bias
 from mkldist.errors import OutputError
 from mkldist.plot import COLOURS, looks_of
 from mkldist.report.charts import (
@@ -23,10 +22,8 @@ from mkldist.report.charts import (
     explanation_chart,
     kernel_number_charts,
     learning_charts,
-    selection_bias_charts,
     write_explanation,
 )
-from tests.analysis import test_selection
 from tests.analysis.made_up import learnt, traced
 from tests.analysis.studies import N_KERNELS, study
 from tests.report.made_up import NAN, explanation, facts_of, share
@@ -182,20 +179,3 @@ def test_learning_curves_have_a_figure_for_a_data_set_of_several_sizes():
     assert chart.data["n_train"].tolist() == [50, 100, 200]
     assert chart.data["mean"].to_numpy() == pytest.approx([*losses.values()])
     assert "training points" in chart.svg()
-
-
-def selecting(task: str = "classification", **attributes: str):
-    tree = test_selection.tree(task, **attributes)
-    tree.attrs.update(spec='{"name": "made-up"}', provenance="{}")
-    return facts_of(tree)
-
-
-def test_the_bias_of_a_selection_is_drawn():
-    found = selecting()
-    (chart,) = selection_bias_charts(selection_bias(found.tree), found)
-    row = chart.data.iloc[0]
-    assert row["test"] - row["validation"] == pytest.approx(row["optimism"])
-    axes = chart.draw().axes[0]
-    drawn = np.unique([value for line in axes.lines for value in line.get_xdata()])
-    assert drawn == pytest.approx(np.unique(row[["validation", "test", "least_test"]].tolist()))
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["level"]

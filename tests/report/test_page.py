@@ -439,19 +439,3 @@ def test_the_template_has_the_lines_by_which_a_page_is_recognised():
     assert GENERATOR in head
     assert ORIGIN in head
     assert "{{ page.title }}: report</title>" in head
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["grid", "halving", "no selection"])
-def test_the_bias_of_a_selection_has_a_section_before_the_paths_where_splits_select(finished, kind):
-    tree = finished.tree.copy(deep=True)
-    for node in tree.subtree:
-        if "method" in node.attrs:
-            if kind != "no selection":
-                node["validation_error"] = node["test_error"]
-            if kind == "halving" and "C" in node.dims:
-                node.attrs["rungs"] = "C"
-    names = [section.name for section in made_page(Facts(tree, finished.status)).sections]
-    assert ("optimism" in names) == (kind == "grid")
-    if kind == "grid":
-        assert names.index("optimism") == names.index("paths") - 1

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from mkldist.analysis.selection import selection_bias
 from mkldist.analysis.summary import TO_TRY
 from mkldist.core.metrics import METRICS
 from mkldist.report.facts import Facts
@@ -29,10 +28,8 @@ from mkldist.report.tables import (
     p_values,
     pairs_table,
     results_table,
-    selection_bias_table,
     stability_table,
 )
-from tests.analysis import test_selection
 
 
 def test_results_have_a_row_a_setting_and_mark_the_best(facts):
@@ -241,22 +238,3 @@ def test_the_runs_of_the_best_are_those_of_its_mean(of, request):
             .losses[row["name"]].dropna().reset_index(drop=True),
             check_names=False, check_index=False,
         )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_bias_of_a_selection_has_both_rules_with_their_interval():
-    found = selection_bias(test_selection.tree("classification"))
-    table = selection_bias_table(found)
-    assert table.headings == (
-        "method", "rule", "settings", "inner folds", "test part", "optimism (95 %)",
-        "least test loss", "kernels",
-    )  # fmt: skip
-    best, sparsest = [[cell.text for cell in row] for row in table.rows]
-    (row, _) = found.to_dict("records")
-    ends = f"{100 * row['low']:.2f}, {100 * row['high']:.2f}"
-    assert best == ["level", "least loss", "4", "16.67 %", "19.00 %", f"2.33 [{ends}]",
-                    "19.00 %", "6.3"]  # fmt: skip
-    assert sparsest[1] == "sparsest within 1 s.e."
-    assert table.marks == [row["low"] > 0, False]
-    (row,) = selection_bias_table(selection_bias(test_selection.tree("regression"))).rows
-    assert [cell.text for cell in row][3:5] == ["0.1667", "0.1900"]
