@@ -30,7 +30,7 @@ from mkldist.run.cluster import ConnectOptions, default_workers
 from mkldist.run.forecast import (
     TYPICAL,
     Forecast,
-    TaskCosts,
+    SweepCosts,
     forecasts,
     measured_rates,
     recorded_costs,
@@ -72,7 +72,7 @@ class SizeCost:
     seconds: float  # of one processor, a rough upper estimate, with the build of the bank
 
 
-def size_costs(costs: TaskCosts, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
+def size_costs(costs: SweepCosts, passes: Mapping[tuple[str, str], int]) -> Iterator[SizeCost]:
     """Yield the cost of every size, in the order of the plan."""
     plan = costs.plan
     for (dataset, label), of_all in passes.items():
@@ -210,9 +210,9 @@ UNKNOWN = (
     "of the Level method when these rates were measured.  It may take several times as long:\n"
     "run a split first."
 )
+ESTIMATE = "An estimate: all work divided by the threads, or the nearest other limit."
 ALL_RECORDED = "Nothing is foretold: all runs are recorded."
 SHOWN = 3
-TABLE_WIDTH = 80  # of the table
 
 
 def forecast_here(
@@ -232,10 +232,14 @@ def forecast_here(
     if storage is not None:
         rates = replace(rates, storage_bytes_per_second=storage)
     known = recorded_costs(plan, store)
-    costs = TaskCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
+    costs = SweepCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
     rows = tuple(forecasts(costs, workers, threads, store.states()))
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
-    notes = [source, *[UNKNOWN.format(methods=truncate([*unknown], SHOWN))] * bool(unknown)]
+    notes = [
+        ESTIMATE,
+        source,
+        *[UNKNOWN.format(methods=truncate([*unknown], SHOWN))] * bool(unknown),
+    ]
     return rows, "\n".join(notes)
 
 
@@ -250,8 +254,7 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
     """Return a forecast as a table for a terminal.
 
     ``memory`` is that of each worker, ``held h`` the hours of all threads from the beginning to the
-    end, and ``load`` the share of the time in which coordinator and scheduler are busy.  ``CPU h``
-    is left out where a line would be too long for a narrow terminal.
+    end.
     """
     columns = {
         "workers": [str(one.workers) for one in rows],
@@ -261,11 +264,8 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
         "held h": [_hours(one.held_hours) for one in rows],
         "moved": [_bytes(one.bytes) for one in rows],
         "memory": [_bytes(one.memory_per_worker) for one in rows],
-        "load": [_share(one.scheduler_load) for one in rows],
         "limit": [one.limit for one in rows],
     }
-    if sum(max(map(len, (head, *cells))) + 2 for head, cells in columns.items()) - 2 > TABLE_WIDTH:
-        del columns["CPU h"]
     table = plain_table([*columns], left=0, no_wrap=True)
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
@@ -276,11 +276,6 @@ def _bytes(n_bytes: float) -> str:
     """Return bytes with three digits and a unit."""
     number, unit = readable_bytes(round(n_bytes)).split()
     return f"{number[:4].removesuffix('.')} {unit}"
-
-
-def _share(share: float) -> str:
-    """Return a share as a percentage, with a digit after the point if it is small."""
-    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}"
 
 
 def _hours(hours: float) -> str:
@@ -323,7 +318,7 @@ class SweepPlan:
     data: tuple[str, ...]  # lines about the data sets: what was taken, and how
     recorded: Recorded  # how many of the runs are recorded already
     n_workers: int  # that the plan is for
-    costs: TaskCosts  # by typical rates
+    costs: SweepCosts  # by typical rates
     # Passes that are expected, by data set and bank; with a search, those of its first rounds
     passes_by_bank: Mapping[tuple[str, str], int] = field(default_factory=dict)
     forecasts: tuple[Forecast, ...] = ()  # for rising numbers of workers, if one was asked for
@@ -370,7 +365,7 @@ class SweepPlan:
             data,
             recorded,
             options.n_workers or 1,
-            TaskCosts(rounds.most, rounds.resolved.facts, rounds.memory_limit, TYPICAL),
+            SweepCosts(rounds.most, rounds.resolved.facts, rounds.memory_limit, TYPICAL),
             rounds.passes_by_bank,
             n_problems=n_problems,
         )

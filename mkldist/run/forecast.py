@@ -1,24 +1,23 @@
-"""Forecast of a sweep on workers that need not exist, by rates of this machine.
+"""Estimate of the time of a sweep on workers that need not exist, by rates of this machine.
 
-What each task takes follows from rates that are measured here, or from runs that are recorded.  The
-work queue of real sweeps then runs with a clock in place of workers.
+The work of all runs is divided by the number of threads.  No time is below that of the longest
+task, of what storage serves, or of what the coordinator does for every record.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mkldist.bank.bank import MemoryBank, TileLayout, block_kernels
+from mkldist.bank.bank import MemoryBank, TileLayout
 from mkldist.bank.cache import DEFAULT_BUDGET, default_directory
 from mkldist.bank.passes import answer
 from mkldist.bank.requests import Quadratic
@@ -32,20 +31,18 @@ from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.model import BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
-from mkldist.planning.planner import without
+from mkldist.planning.planner import shares_of, without
 from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.run.doctor import Finding, speed_of_writing
-from mkldist.run.work_queue import BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.solvers.lockstep import Job, solve_timed
 from mkldist.spec.banks import BankSpec
 
 RATES_FILE = "rates.json"
-# Of a task, what coordinator and scheduler do to submit it and take its outcome; of each run in it,
-# what the coordinator does for its record; of a pass, with the combined kernels before it, what
-# does not grow with its values; and more than that for each solver that shares the pass.  These
-# typical times of one processor differ little between machines.
-TASK_SECONDS, RECEIPT_SECONDS, PASS_SECONDS, REQUEST_SECONDS = 2.5e-3, 1e-3, 1.5e-4, 3e-5
+# Of each run, what the coordinator does for its record; of a pass, with the combined kernels before
+# it, what does not grow with its values; and more than that for each solver that shares the pass.
+# These typical times of one processor differ little between machines.
+RECORD_SECONDS, PASS_SECONDS, REQUEST_SECONDS = 1e-3, 1.5e-4, 3e-5
 
 
 @dataclass(frozen=True)
@@ -96,43 +93,21 @@ def stored_rates() -> Rates | None:
     return None
 
 
-# What a task takes
+# What runs take
 
 RECORDS_READ = 20  # of each method on each data set and bank
+NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of workers
 
 SolverKey = tuple[str, str, str]
 """Data set, label of the bank, and key of the method."""
 
 
-@dataclass(frozen=True)
-class TaskCost:
-    """What a task takes: times of a thread and of the coordinator, bytes of the storage."""
-
-    seconds: float
-    moved_bytes: float = 0.0
-    kept_bytes: float = 0.0  # that a worker reads once for all of its tasks on the bank
-    receipt_seconds: float = 0.0  # of the coordinator for the outcome
-    shared_seconds: float = 0.0  # of what workers do together, each some of equal parts
-    parts: int = 1
-
-    @property
-    def all_seconds(self) -> float:
-        """Time of all threads together."""
-        return self.seconds + self.shared_seconds
-
-    def seconds_on(self, workers: int) -> float:
-        """Return the time from beginning to end where there are so many workers."""
-        most = -(-self.parts // workers)  # parts of the worker that has most
-        return self.seconds + self.shared_seconds * most / self.parts
-
-
-@dataclass(frozen=True)
-class SolverCost:
+class SolverCost(NamedTuple):
     """What a run takes: processor time of its solvers' code, and passes of each solver."""
 
     seconds: float
     passes: float
-    pass_seconds: float | None = None  # of its share of the passes; None if only rates tell it
+    pass_seconds: float = math.nan  # of its share of the passes; NaN if only rates tell it
 
 
 def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
@@ -144,28 +119,22 @@ def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
     complete = {i for i, state in store.states().items() if state is RunState.COMPLETE}
     for run in plan.runs:
-        if run.id in complete and len(found[solver_key(run)]) < RECORDS_READ:
-            record = store.read(run.id)
-            if record is not None and "cpu_seconds" in record.times:
-                times = record.times
-                n_folds = run.selection.folds * run.selection.repeats if run.selection else 0
-                passes = record.counters.get("passes", 0) * (1 + n_folds) / run.n_jobs
-                on_part = times.get("own_seconds", 0.0) + times.get("pass_seconds", 0.0)
-                share = 1.0 + (times.get("validation_seconds", 0.0) / on_part if on_part else 0.0)
-                of_passes = times.get("pass_cpu_seconds")
-                of_passes = None if of_passes is None else share * of_passes
-                cost = SolverCost(share * times["cpu_seconds"], passes, of_passes)
-                found[solver_key(run)].append(cost)
-    return {key: _mean(costs) for key, costs in found.items() if costs}
-
-
-def _mean(costs: Sequence[SolverCost]) -> SolverCost:
-    of_passes = [one.pass_seconds for one in costs if one.pass_seconds is not None]
-    return SolverCost(
-        math.fsum(one.seconds for one in costs) / len(costs),
-        math.fsum(one.passes for one in costs) / len(costs),
-        math.fsum(of_passes) / len(of_passes) if of_passes else None,
-    )
+        if run.id not in complete or len(found[solver_key(run)]) >= RECORDS_READ:
+            continue
+        record = store.read(run.id)
+        if record is not None and "cpu_seconds" in record.times:
+            times = record.times
+            n_folds = run.selection.folds * run.selection.repeats if run.selection else 0
+            passes = record.counters.get("passes", 0) * (1 + n_folds) / run.n_jobs
+            on_part = times.get("own_seconds", 0.0) + times.get("pass_seconds", 0.0)
+            share = 1.0 + (times.get("validation_seconds", 0.0) / on_part if on_part else 0.0)
+            of_passes = share * times.get("pass_cpu_seconds", math.nan)
+            found[solver_key(run)].append(
+                SolverCost(share * times["cpu_seconds"], passes, of_passes)
+            )
+    return {
+        key: SolverCost(*np.mean(costs, axis=0).tolist()) for key, costs in found.items() if costs
+    }
 
 
 def solver_key(run: RunPlan) -> SolverKey:
@@ -174,8 +143,8 @@ def solver_key(run: RunPlan) -> SolverKey:
 
 
 @dataclass(eq=False)
-class TaskCosts:
-    """What the tasks of a plan take by the rates of a machine, or as recorded runs did."""
+class SweepCosts:
+    """What the work of a plan takes by the rates of a machine, or as recorded runs did."""
 
     plan: Plan
     facts: Mapping[str, DatasetFacts]
@@ -184,64 +153,51 @@ class TaskCosts:
     recorded: Mapping[SolverKey, SolverCost] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._banks = {bank.id: bank for bank in self.plan.banks}
+        self.banks = {bank.id: bank for bank in self.plan.banks}
         self._solvers = SolverBytes(self.memory_limit)
-        self._blocks = {
-            bank.id: bank.shape.needed if bank.stored else range(0) for bank in self._banks.values()
-        }
 
-    def together(self, batches: Iterable[BatchPlan]) -> float:
+    def together(self, batches: Sequence[BatchPlan]) -> float:
         """Return the time of all threads for some batches, with the build of their banks."""
-        seconds, built = 0.0, set[str]()
-        for batch in batches:
-            builds = self._banks[batch.bank].stored and batch.bank not in built
-            built.add(batch.bank)
-            seconds += self(BatchItem(batch.bank, batch.runs, builds=builds)).all_seconds
-        return seconds
+        built = {batch.bank for batch in batches}
+        return math.fsum(
+            [
+                *(self.build_seconds(self.banks[bank]) for bank in built),
+                *(self.seconds(self.banks[batch.bank], batch.runs) for batch in batches),
+            ]
+        )
 
-    def blocks(self, bank: str) -> range:
-        """Return the indices of the blocks of a bank that is not built yet."""
-        return self._blocks[bank]
+    def build_seconds(self, bank: BankPlan) -> float:
+        """Return the time to compute the kernels, or factors, that are kept."""
+        return 0.0 if bank.recomputed else _n_values(bank) * self.rates.kernel_value_seconds
 
-    def __call__(self, item: Item) -> TaskCost:
-        """Return what the task of an item takes."""
-        bank = self._banks[item.bank]
-        if isinstance(item, BatchItem):
-            return self._batch_cost(bank, item)
-        share = len(item.blocks) / len(self._blocks[bank.id])
-        seconds = share * _n_values(bank) * self.rates.kernel_value_seconds
-        return TaskCost(seconds, moved_bytes=share * bank.stored_bytes)
-
-    def _batch_cost(self, bank: BankPlan, item: BatchItem) -> TaskCost:
-        """Return what some runs on one bank take: their passes and their solvers."""
-        rates, runs = self.rates, item.runs
+    def seconds(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
+        """Return the time of some runs on one bank: of their passes and their solvers."""
         each = [self._solver_cost(bank, run) for run in runs]
-        built = _n_values(bank) * rates.kernel_value_seconds
-        of_bank = self._pass_seconds(bank, runs, each)
-        of_runs, receipt = math.fsum(one.seconds for one in each), RECEIPT_SECONDS * len(each)
-        if bank.sharded:
-            parts = -(-bank.n_kernels // block_kernels(bank.shape.layout))
-            return TaskCost(
-                of_runs, receipt_seconds=receipt, shared_seconds=of_bank + built, parts=parts
-            )
+        seconds = math.fsum(one.seconds for one in each) + self._pass_seconds(bank, runs, each)
         if bank.is_factored:  # of each round a pass over the kernels, if rates alone tell the time
-            of_value = rates.kernel_value_seconds + rates.pass_value_seconds
+            of_value = self.rates.kernel_value_seconds + self.rates.pass_value_seconds
             rounds = sum(
                 run.n_jobs * factor_rounds(bank, METHODS[run.method]).usual
                 for run in runs
                 if solver_key(run) not in self.recorded
             )
-            of_runs += rounds * bank.n_kernels * bank.shape.layout.n_entries * of_value
-        if item.builds:
-            return TaskCost(of_bank + of_runs + built, bank.stored_bytes, 0.0, receipt)
-        moved, kept = 0.0, 0.0
+            seconds += rounds * bank.n_kernels * bank.shape.layout.n_entries * of_value
+        return seconds
+
+    def moved_bytes(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
+        """Return the bytes that a task of some runs reads from storage.
+
+        A worker that maps a bank reads it once, which counts for each of its tasks.
+        """
+        if not bank.stored:
+            return 0.0
         if bank.backend == "memory" or bank.is_factored:
-            moved = bank.stored_bytes
-        elif bank.backend == "mmap" and bank.n_bytes <= DEFAULT_BUDGET:
-            kept = bank.n_bytes
-        elif bank.stored:  # read in every pass, as a mapped one is that the cache cannot hold
-            moved = self._passes(bank, runs, each) * bank.n_bytes
-        return TaskCost(of_bank + of_runs, moved, kept, receipt)
+            return bank.stored_bytes
+        if bank.backend == "mmap" and bank.n_bytes <= DEFAULT_BUDGET:
+            return bank.n_bytes
+        return (
+            self._passes(bank, runs, [self._solver_cost(bank, run) for run in runs]) * bank.n_bytes
+        )
 
     def _passes(
         self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
@@ -254,8 +210,8 @@ class TaskCosts:
         self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
     ) -> float:
         """Return the time of the passes of some runs: as recorded, or by the rates."""
-        recorded = math.fsum(one.pass_seconds or 0.0 for one in costs)
-        left = [(r, c) for r, c in zip(runs, costs, strict=True) if c.pass_seconds is None]
+        recorded = math.fsum(c.pass_seconds for c in costs if not math.isnan(c.pass_seconds))
+        left = [(r, c) for r, c in zip(runs, costs, strict=True) if math.isnan(c.pass_seconds)]
         if not left:
             return recorded
         rates, passes = self.rates, self._passes(bank, *zip(*left, strict=True))
@@ -285,84 +241,9 @@ def _n_values(bank: BankPlan) -> int:
     return bank.n_kernels * bank.shape.layout.n_entries
 
 
-# The work queue with a clock in place of workers
-
-NUMBERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of workers
-
-MakesQueue = Callable[[Callable[[str], bool], Callable[[], int]], WorkQueue]
-"""Makes a work queue of what says whether a run is recorded, and of the number of threads."""
-
-
-@dataclass
-class Outcome:
-    """What a simulated sweep took."""
-
-    seconds: float = 0.0  # from the first task to the outcome of the last
-    computing_seconds: float = 0.0  # of all threads together
-    coordinator_seconds: float = 0.0
-    storage_seconds: float = 0.0
-    longest_seconds: float = 0.0  # of the longest task, without waiting for others
-    moved_bytes: float = 0.0  # between workers and storage
-    tasks: int = 0
-
-
-def simulated(
-    make_queue: MakesQueue,
-    cost_of: Callable[[Item], TaskCost],
-    workers: int,
-    threads: int = 1,
-    task_seconds: float = 0.0,
-    bytes_per_second: float = math.inf,
-) -> Outcome:
-    """Do all the work of a queue in a discrete-event simulation.
-
-    The queue is that of real sweeps, by the same rules as in :mod:`mkldist.run.sweep_loop`: one
-    task in flight for every thread, and each outcome is taken before further tasks are submitted.
-    Three resources take time: the threads of the workers; the storage, which serves the reads and
-    writes of all workers one after the other; and the coordinator, which does one thing at a time,
-    so that outcomes wait for it.
-    """
-    took, recorded = Outcome(), set[str]()
-    queue = make_queue(recorded.__contains__, lambda: workers * threads)
-    free = deque(worker for worker in range(workers) for _ in range(threads))
-    cached_banks = [set[str]() for _ in range(workers)]
-    ends: list[tuple[float, int, Item, TaskCost, int]] = []  # of tasks in flight; a heap
-    now = storage_free = 0.0  # until then coordinator and storage are busy
-    while True:
-        while free and (item := queue.next()) is not None:
-            now += task_seconds
-            took.coordinator_seconds += task_seconds
-            worker, cost = free.popleft(), cost_of(item)
-            moved = cost.moved_bytes
-            if cost.kept_bytes and item.bank not in cached_banks[worker]:
-                cached_banks[worker].add(item.bank)
-                moved += cost.kept_bytes
-            moving, computing, begins = moved / bytes_per_second, cost.seconds_on(workers), now
-            if moving:
-                begins = storage_free = max(storage_free, now) + moving
-            took.tasks += 1
-            heapq.heappush(ends, (begins + computing, took.tasks, item, cost, worker))
-            took.computing_seconds += cost.all_seconds
-            took.storage_seconds += moving
-            took.moved_bytes += moved
-            took.longest_seconds = max(took.longest_seconds, moving + computing)
-        if not ends:
-            return took
-        at, _, item, cost, worker = heapq.heappop(ends)
-        now = max(now, at) + cost.receipt_seconds
-        took.coordinator_seconds += cost.receipt_seconds
-        took.seconds = now
-        free.append(worker)
-        if isinstance(item, BuildItem):
-            queue.built(item)
-        else:
-            recorded.update(run.id for run in item.runs)
-            queue.batch_done(item)
-
-
 @dataclass(frozen=True)
 class Forecast:
-    """What a sweep is expected to take on some workers."""
+    """What a sweep is expected to take on some workers; an estimate."""
 
     workers: int
     threads: int  # of each worker
@@ -372,58 +253,58 @@ class Forecast:
     held_hours: float  # of all threads from the beginning to the end, which a cluster charges
     bytes: float  # between workers and storage
     memory_per_worker: int  # bytes at its peak
-    tasks: int  # that are begun
-    tasks_per_second: float
-    scheduler_load: float  # share of the time in which coordinator and scheduler are busy
-    limit: str  # "processors", "storage", "scheduler" or "longest task": the nearest lower bound
+    limit: str  # "processors", "storage", "coordinator" or "longest task": what the time is
 
 
 def forecasts(
-    costs: TaskCosts,
+    costs: SweepCosts,
     workers: int,
     threads: int = 1,
     done: Iterable[str] = (),
     numbers: Iterable[int] = NUMBERS,
 ) -> Iterator[Forecast]:
-    """Yield the forecast for each number of workers, rising, `workers` among them."""
+    """Yield the forecast for each number of workers, rising, `workers` among them.
+
+    A batch is divided where there are more threads than batches; its parts share fewer passes.
+    """
     batches = without(costs.plan.batches, frozenset(done))
-    wanted = {batch.bank for batch in batches}
-    banks = list({bank.id: bank for bank in costs.plan.banks if bank.id in wanted}.values())
-    speed, alone = costs.rates.storage_bytes_per_second, 0.0
-    memory = costs.plan.memory_per_worker - WORKER_BASE_BYTES
-
-    def make_queue(is_recorded: Callable[[str], bool], n_threads: Callable[[], int]) -> WorkQueue:
-        return WorkQueue(backends_of(banks), batches, costs.blocks, is_recorded, n_threads)
-
-    for number in sorted({1, workers, *numbers}) if batches else ():
-        took = simulated(make_queue, costs, number, threads, TASK_SECONDS, speed)
-        alone = took.seconds if number == 1 else alone
-        seconds = max(took.seconds, 1e-9)
+    if not batches:
+        return
+    banks = [costs.banks[bank] for bank in dict.fromkeys(batch.bank for batch in batches)]
+    built = math.fsum(costs.build_seconds(bank) for bank in banks)
+    written = math.fsum(bank.stored_bytes for bank in banks)
+    of_records = RECORD_SECONDS * sum(len(batch.runs) for batch in batches)
+    memory, alone = costs.plan.memory_per_worker - WORKER_BASE_BYTES, math.nan
+    for number in sorted({1, workers, *numbers}):
+        n_threads = number * threads
+        tasks = [
+            (costs.banks[batch.bank], runs)
+            for batch in batches
+            for runs in shares_of(batch.runs, max(1, n_threads // len(batches)))
+        ]
+        seconds = [costs.seconds(*task) for task in tasks]
+        moved = written + math.fsum(costs.moved_bytes(*task) for task in tasks)
+        work = built + math.fsum(seconds)
+        bounds = {
+            "processors": work / n_threads,
+            "storage": moved / costs.rates.storage_bytes_per_second,
+            "coordinator": of_records,
+            "longest task": max(seconds),
+        }
+        limit = max(bounds, key=lambda name: bounds[name])
+        wall = bounds[limit]
+        alone = wall if number == 1 else alone
         yield Forecast(
             workers=number,
             threads=threads,
-            seconds=took.seconds,
-            efficiency=alone / (number * seconds),
-            processor_hours=took.computing_seconds / 3600,
-            held_hours=number * threads * took.seconds / 3600,
-            bytes=took.moved_bytes,
+            seconds=wall,
+            efficiency=alone / (number * wall),
+            processor_hours=work / 3600,
+            held_hours=n_threads * wall / 3600,
+            bytes=moved,
             memory_per_worker=WORKER_BASE_BYTES + threads * memory,
-            tasks=took.tasks,
-            tasks_per_second=took.tasks / seconds,
-            scheduler_load=took.coordinator_seconds / seconds,
-            limit=limit_of(took, number * threads),
+            limit=limit,
         )
-
-
-def limit_of(outcome: Outcome, n_threads: int) -> str:
-    """Return the name of the largest of the times below which the wall time cannot fall."""
-    bounds = {
-        "processors": outcome.computing_seconds / n_threads,
-        "storage": outcome.storage_seconds,
-        "scheduler": outcome.coordinator_seconds,
-        "longest task": outcome.longest_seconds,
-    }
-    return max(bounds, key=lambda name: bounds[name])
 
 
 # The rates of this machine, in processor time, which other programs change little

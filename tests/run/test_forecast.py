@@ -1,4 +1,4 @@
-"""Rates, what tasks take by them, the simulated sweep, and forecasts held to sweeps that were run.
+"""Rates, what runs take by them, and forecasts held to sweeps that were run.
 
 Solvers that wait take the same time on a busy machine, so that sweeps of them tell how work is
 divided and what is lost between tasks.  Solvers that compute end after a known time of a processor,
@@ -13,41 +13,32 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mkldist.bank.bank import TileLayout
-from mkldist.bank.cache import DEFAULT_BUDGET
 from mkldist.core.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import WORKER_BASE_BYTES, factor_rounds
-from mkldist.planning.model import BatchPlan, Plan, RunPlan
+from mkldist.planning.model import BankPlan, Plan, RunPlan
 from mkldist.results.journal import Journal
 from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.forecast import (
     PASS_SECONDS,
-    RECEIPT_SECONDS,
     RECORDS_READ,
     REQUEST_SECONDS,
-    Outcome,
     Rates,
     SolverCost,
-    TaskCost,
-    TaskCosts,
+    SweepCosts,
     forecasts,
-    limit_of,
     measured_rates,
     rates_finding,
     rates_path,
     recorded_costs,
-    simulated,
     store_rates,
     stored_rates,
 )
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.run.work_queue import BatchItem, BuildItem, WorkQueue
 from mkldist.spec.model import SweepSpec
 from tests.planning.plans import dataset, grid, plan_of
 from tests.run.sweeps import misbehaving_methods, record_times, records, run_process, sweep_text
@@ -100,91 +91,59 @@ def test_the_doctor_stores_what_it_measures(tmp_path, monkeypatch):
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
 
 
-def planned(backend: str, fit: str = "all", dtype: str = "auto", **words) -> tuple[Plan, TaskCosts]:
+def planned(
+    backend: str, fit: str = "all", dtype: str = "auto", **words
+) -> tuple[Plan, SweepCosts]:
     grids = {"level": grid("level", C=[1.0, 10.0])}
     bank = {"family": "xu2008", "backend": backend, "dtype": dtype, "normalisation": "trace"}
-    plan = plan_of(FACTS, grids, banks=[bank], preprocessing={"fit": fit}, **words)
-    return plan, TaskCosts(plan, FACTS, None, RATES)
+    plan = plan_of(FACTS, grids, banks=[bank], preprocessing={"fit": "all"})
+    return plan, SweepCosts(plan, FACTS, None, RATES)
 
 
-def item_of(plan: Plan, *, builds: bool = False) -> BatchItem:
-    return BatchItem(plan.batches[0].bank, plan.batches[0].runs, builds=builds)
+def first_of(plan: Plan) -> tuple[BankPlan, tuple[RunPlan, ...]]:
+    """Return the first bank and the runs of the first batch."""
+    return plan.banks[0], plan.batches[0].runs
+
+
+def values_of(bank: BankPlan) -> int:
+    return bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
 
 
 def work(plan: Plan, passes: float, *, recompute: bool = False) -> float:
     """Return the seconds of the first batch: passes and solvers."""
-    [bank], runs = plan.banks[:1], plan.batches[0].runs
-    values = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
+    bank, runs = first_of(plan)
     vectors = len(runs) * passes
     of_passes = passes * (1e-9 + 2e-9 * recompute) + (vectors - passes) * 1e-10
     of_each = 0.01 + 3e-10 * 30**3
     of_vectors = passes * PASS_SECONDS + vectors * REQUEST_SECONDS
-    return values * of_passes + of_vectors + len(runs) * of_each
+    return values_of(bank) * of_passes + of_vectors + len(runs) * of_each
 
 
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream", "recompute"])
-def test_a_batch_takes_its_passes_and_its_solvers_and_its_records_the_coordinator(backend):
+@pytest.mark.parametrize("backend", ["memory", "mmap", "stream", "recompute", "sharded"])
+def test_runs_take_their_passes_and_their_solvers(backend):
     plan, costs = planned(backend)
-    bank, passes = plan.banks[0], METHODS["level"].typical_passes(40)
-    cost = costs(item_of(plan))
-    assert cost.seconds == pytest.approx(work(plan, passes, recompute=backend == "recompute"))
-    moved = {"memory": bank.n_bytes, "stream": passes * bank.n_bytes}.get(backend, 0)
-    assert cost.moved_bytes == moved
-    assert cost.kept_bytes == (bank.n_bytes if backend == "mmap" else 0)
-    assert cost.receipt_seconds == pytest.approx(RECEIPT_SECONDS * len(plan.batches[0].runs))
-
-
-def test_a_bank_is_computed_once_and_written():
-    plan, costs = planned("memory")
-    bank = plan.banks[0]
-    values = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
-    blocks = costs.blocks(bank.id)
-    built = [costs(BuildItem(bank.id, (block,))) for block in blocks]
-    assert sum(one.seconds for one in built) == pytest.approx(values * 2e-9)
-    assert sum(one.moved_bytes for one in built) == pytest.approx(bank.n_bytes)
-    alone, both = costs(item_of(plan)), costs(item_of(plan, builds=True))
-    assert both.seconds - alone.seconds == pytest.approx(values * 2e-9)
-    assert both.moved_bytes == bank.n_bytes
-    assert planned("recompute")[1].blocks(planned("recompute")[0].banks[0].id) == range(0)
-
-
-def test_a_mapped_bank_beyond_the_cache_is_read_in_every_pass(monkeypatch):
-    plan, costs = planned("mmap")
-    assert plan.banks[0].n_bytes < DEFAULT_BUDGET
-    monkeypatch.setattr("mkldist.run.forecast.DEFAULT_BUDGET", 1)
-    cost = costs(item_of(plan))
-    assert cost.kept_bytes == 0
-    assert cost.moved_bytes == METHODS["level"].typical_passes(40) * plan.banks[0].n_bytes
-
-
-def test_a_sharded_bank_is_computed_once_by_all_workers_together():
-    plan, costs = planned("sharded")
-    bank, runs, cost = plan.banks[0], plan.batches[0].runs, costs(item_of(plan))
-    values = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
-    once = values * 2e-9 + work(plan, METHODS["level"].typical_passes(40))
-    assert cost.all_seconds == pytest.approx(once)
-    assert cost.seconds == pytest.approx(len(runs) * (0.01 + 3e-10 * 30**3))
-    assert (cost.moved_bytes, cost.kept_bytes, cost.parts) == (0, 0, 1)  # 40 kernels are one block
+    (bank, runs), passes = first_of(plan), METHODS["level"].typical_passes(40)
+    expected = work(plan, passes, recompute=backend == "recompute")
+    assert costs.seconds(bank, runs) == pytest.approx(expected)
+    moved = {"memory": 1, "mmap": 1, "stream": passes}.get(backend, 0) * bank.n_bytes
+    assert costs.moved_bytes(bank, runs) == moved
+    built = 0.0 if backend == "recompute" else values_of(bank) * 2e-9
+    assert costs.build_seconds(bank) == pytest.approx(built)
+    assert costs.together(plan.batches[:1]) == pytest.approx(expected + built)
 
 
 @pytest.mark.parametrize(("dtype", "n_bytes"), [("float64", 8), ("float32", 4)])
 def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype, n_bytes):
     plan, costs = planned("factors", dtype=dtype)
-    bank, runs = plan.banks[0], plan.batches[0].runs
+    bank, runs = first_of(plan)
     passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / n_bytes
-    kernels = bank.n_kernels * TileLayout.for_points(bank.n_points).n_entries
     of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
     rounds = factor_rounds(bank, METHODS["level"]).usual
-    of_each = rounds * kernels * 3e-9 + 0.01 + passes * REQUEST_SECONDS
+    of_each = rounds * values_of(bank) * 3e-9 + 0.01 + passes * REQUEST_SECONDS
     expected = factors * of_passes + passes * PASS_SECONDS + len(runs) * of_each
-    cost = costs(item_of(plan))
-    assert cost.seconds == pytest.approx(expected)
-    read = (bank.stored_bytes, 0, 0)
-    assert (cost.moved_bytes, cost.kept_bytes, cost.shared_seconds) == read
-    built = [costs(BuildItem(bank.id, (block,))) for block in costs.blocks(bank.id)]
-    assert len(built) == bank.n_kernels
-    assert sum(one.seconds for one in built) == pytest.approx(factors * 2e-9)
-    assert sum(one.moved_bytes for one in built) == pytest.approx(bank.stored_bytes)
+    assert costs.seconds(bank, runs) == pytest.approx(expected)
+    assert costs.moved_bytes(bank, runs) == bank.stored_bytes
+    assert costs.build_seconds(bank) == pytest.approx(factors * 2e-9)
 
 
 @pytest.mark.parametrize("inner", [0, 3])
@@ -205,14 +164,14 @@ def test_recorded_runs_replace_the_rates(tmp_path, inner):
 def test_recorded_passes_take_the_time_that_they_took(backend):
     """Those on factors too: recorded runs took all their rounds."""
     plan, by_rates = planned(backend)
-    item, passes = item_of(plan), METHODS["level"].typical_passes(40)
+    (bank, runs), passes = first_of(plan), METHODS["level"].typical_passes(40)
     known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
     costs = replace(by_rates, recorded=known)
-    assert costs(item).seconds == pytest.approx(len(item.runs) * (2.0 + 0.5))
-    assert costs(item).moved_bytes == by_rates(item).moved_bytes
+    assert costs.seconds(bank, runs) == pytest.approx(len(runs) * (2.0 + 0.5))
+    assert costs.moved_bytes(bank, runs) == by_rates.moved_bytes(bank, runs)
 
 
-def test_a_forecast_adds_up(tmp_path):
+def test_the_work_is_divided_and_no_time_is_below_that_of_the_longest_run():
     _, costs = planned("recompute")
     rows = list(forecasts(costs, 3, 2, numbers=(1, 10)))
     assert [row.workers for row in rows] == [1, 3, 10]
@@ -220,10 +179,25 @@ def test_a_forecast_adds_up(tmp_path):
         assert row.held_hours == pytest.approx(row.workers * 2 * row.seconds / 3600)
         assert row.processor_hours <= row.held_hours
         assert row.efficiency == pytest.approx(rows[0].seconds / row.workers / row.seconds)
-        assert row.seconds <= rows[0].seconds * 1.001
     base = WORKER_BASE_BYTES
     assert rows[0].memory_per_worker == base + 2 * (costs.plan.memory_per_worker - base)
-    assert rows[-1].limit == "longest task"  # four splits, on twenty threads
+    assert rows[0].limit == "processors"
+    assert rows[0].seconds == pytest.approx(costs.together(costs.plan.batches) / 2)
+    bank, runs = first_of(costs.plan)
+    assert rows[-1].limit == "longest task"  # eight runs on twenty threads
+    assert rows[-1].seconds == pytest.approx(max(costs.seconds(bank, [run]) for run in runs))
+
+
+@pytest.mark.parametrize(
+    ("rates", "limit"),
+    [({"storage_bytes_per_second": 1.0}, "storage"),
+     ({"storage_bytes_per_second": 1e15}, "coordinator")],
+)  # fmt: skip
+def test_storage_and_records_limit_the_time(rates, limit):
+    _, costs = planned("memory")
+    passes = {("one", "xu2008", "level"): SolverCost(1e-6, 1.0, 0.0)}
+    *_, row = forecasts(replace(costs, rates=replace(RATES, **rates), recorded=passes), 50)
+    assert row.limit == limit
 
 
 def test_nothing_is_foretold_of_a_sweep_that_is_done():
@@ -231,127 +205,15 @@ def test_nothing_is_foretold_of_a_sweep_that_is_done():
     assert list(forecasts(costs, 2, done=[run.id for run in plan.runs])) == []
 
 
-@pytest.mark.parametrize(
-    ("took", "limit"),
-    [
-        (Outcome(computing_seconds=40.0, longest_seconds=9.0), "processors"),
-        (Outcome(computing_seconds=40.0, longest_seconds=11.0), "longest task"),
-        (Outcome(computing_seconds=40.0, storage_seconds=11.0), "storage"),
-        (Outcome(computing_seconds=40.0, coordinator_seconds=11.0), "scheduler"),
-    ],
-)
-def test_the_limit_is_the_largest_bound(took, limit):
-    assert limit_of(took, 4) == limit
-
-
-def run_plan(bank: str, number: int) -> RunPlan:
-    return RunPlan(f"run {number}", "d", bank, "b", number, "level", "level", {"C": 1.0})
-
-
-def took_of(
-    seconds: list[float],
-    *service: float,  # workers, threads of each, seconds a task, bytes a second
-    blocks: int = 0,
-    moved: float = 0.0,
-    kept: float = 0.0,
-    receipt: float = 0.0,
-    one_bank: bool = False,
-) -> Outcome:
-    """Simulate a batch of one run for each of some times, after blocks of a second each.
-
-    Each batch has a bank of its own, or all have one, whose batches the queue divides anew.
-    """
-    runs = [run_plan("bank" if one_bank else f"bank {i}", i) for i in range(len(seconds))]
-    batches = [BatchPlan(run.id, run.bank, (run,)) for run in runs]
-    banks = list(dict.fromkeys(run.bank for run in runs))
-    of_run = {f"run {i}": own for i, own in enumerate(seconds)}
-    built: set[tuple[str, int]] = set()
-
-    def make_queue(is_recorded, n_threads):
-        def missing(bank):
-            return [block for block in range(blocks) if (bank, block) not in built]
-
-        return WorkQueue(dict.fromkeys(banks, "stream"), batches, missing, is_recorded, n_threads)
-
-    def cost_of(item):
-        if isinstance(item, BuildItem):
-            built.update((item.bank, block) for block in item.blocks)
-            return TaskCost(float(len(item.blocks)))
-        own = math.fsum(of_run[run.id] for run in item.runs)
-        return TaskCost(own, moved, kept, receipt)
-
-    return simulated(make_queue, cost_of, *service)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "service", "changes", "expected"),
-    [
-        # 0–3 and 0–2, then 2–4: the second worker takes the third task.
-        ([3.0, 2.0, 2.0], (2,), {}, {"seconds": 4.0, "computing_seconds": 7.0, "tasks": 3}),
-        # 0–1 and 1–2 submit; the ends at 3 and 4 take half a second more each, one at a time.
-        ([2.0, 2.0], (2, 1, 1.0), {"receipt": 0.5}, {"seconds": 4.5, "coordinator_seconds": 3.0}),
-        # Each task takes 1 s of the coordinator: more threads than it serves gain nothing.
-        ([1.0] * 20, (2, 1, 1.0), {}, {"seconds": 21.0}),
-        ([1.0] * 20, (20, 1, 1.0), {}, {"seconds": 21.0}),
-        # 10 bytes at 5 a second: read from 0 to 2 and from 2 to 4, then a second of work.
-        ([1.0, 1.0], (2, 1, 0.0, 5.0), {"moved": 10.0},
-         {"seconds": 5.0, "storage_seconds": 4.0, "moved_bytes": 20.0}),
-        # A worker reads a bank that it keeps once, the first from 0 to 2, the second from 2 to 4.
-        ([1.0] * 4, (2, 1, 0.0, 5.0), {"kept": 10.0, "one_bank": True},
-         {"seconds": 5.0, "moved_bytes": 20.0}),
-        # Two blocks side by side in one second, then the tasks; one worker takes both in one task.
-        ([3.0, 2.0], (2,), {"blocks": 2, "one_bank": True}, {"seconds": 4.0}),
-        ([3.0, 2.0], (1,), {"blocks": 2, "one_bank": True}, {"seconds": 7.0, "tasks": 3}),
-    ],
-)  # fmt: skip
-def test_a_simulated_sweep_takes_what_is_counted_by_hand(seconds, service, changes, expected):
-    took = took_of(seconds, *service, **changes)
-    assert {name: getattr(took, name) for name in expected} == expected
-
-
-def test_the_threads_of_one_worker_do_what_as_many_workers_do():
-    times = [3.0, 2.0, 2.0, 5.0, 1.0]
-    assert took_of(times, 1, 2) == took_of(times, 2)
-
-
-@pytest.mark.parametrize(("workers", "seconds"), [(1, 9.0), (2, 5.0), (3, 5.0), (4, 3.0), (9, 3.0)])
-def test_workers_divide_the_parts_of_a_task_among_them(workers, seconds):
-    # One second alone, and four parts of two seconds each; the worker that has most decides.
-    run = run_plan("bank", 0)
-
-    def make_queue(is_recorded, n_threads):
-        batch = BatchPlan(run.id, run.bank, (run,))
-        return WorkQueue({"bank": "stream"}, [batch], lambda bank: [], is_recorded, n_threads)
-
-    cost = TaskCost(1.0, shared_seconds=8.0, parts=4)
-    took = simulated(make_queue, lambda item: cost, workers)
-    assert (took.seconds, took.longest_seconds) == (seconds, seconds)
-    assert took.computing_seconds == 9.0
-
-
-@given(
-    st.lists(st.floats(0.1, 10.0), min_size=1, max_size=30), st.integers(1, 8), st.integers(1, 3)
-)
-@settings(max_examples=60)
-def test_no_schedule_beats_the_bounds_and_lists_keep_grahams(times, workers, threads):
-    """Graham 1966: list scheduling takes at most (2 - 1/m) of the best possible time."""
-    took = took_of(times, workers, threads)
-    m, work = workers * threads, took.computing_seconds
-    assert work == pytest.approx(math.fsum(times))
-    least = max(work / m, took.longest_seconds)
-    assert least <= took.seconds * (1 + 1e-9)
-    assert took.seconds <= work / m + (1 - 1 / m) * took.longest_seconds + 1e-9
-
-
 TOLERANCE = 0.25
 
 
-def costs_of(text: str, rates: Rates, n_workers: int, recorded=None) -> TaskCosts:
+def costs_of(text: str, rates: Rates, n_workers: int, recorded=None) -> SweepCosts:
     spec = SweepSpec.model_validate(tomllib.loads(text))
     options = ConnectOptions(n_workers=n_workers, elsewhere=True)
     rounds = sweep_rounds(spec, Path("sweep.toml"), (), options)
     facts = rounds.resolved.facts
-    return TaskCosts(rounds.most, facts, rounds.memory_limit, rates, recorded or {})
+    return SweepCosts(rounds.most, facts, rounds.memory_limit, rates, recorded or {})
 
 
 def seconds_of(output: Path) -> float:
