@@ -19,17 +19,18 @@ from mkldist.spec.model import SweepSpec
 from sweeps.papers.judge import (
     CHANGE,
     EVERY,
-    EXPLANATIONS,
     LEAST,
-    OTHER_DATA,
+    OUTCOMES,
     POINTS,
     PROCESSOR,
     TEXTS,
     TIMES,
     Published,
+    judged_by,
     read_conclusions,
-    read_explanations,
+    read_outcomes,
     read_published,
+    read_texts,
 )
 from tests.methods.references.primalmkl import PRINTED as PRIMAL_PRINTED
 from tests.methods.references.simplex_svm import PRINTED
@@ -186,10 +187,10 @@ def test_conclusions_are_of_the_methods_and_settings_of_their_sweep(one):
     assert one.metric != POINTS or spec.outputs.predictions
 
 
-@pytest.mark.parametrize("name", [EXPLANATIONS, OTHER_DATA])
-def test_explanations_are_of_published_numbers(name):
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts_are_of_published_numbers(name):
     numbers = [one for file in PUBLISHED for one in read_published(file)]
-    assert read_explanations(FOLDER / "published" / name, numbers)
+    assert read_texts(FOLDER / "published" / name, numbers)
 
 
 PAGE = (FOLDER.parents[1] / "docs" / "reference" / "methods.md").read_text()
@@ -223,7 +224,16 @@ def test_entries_called_printed_have_the_parameters_of_the_reference(name):
 
 def test_every_sweep_of_a_paper_has_numbers_or_conclusions():
     named = {file.stem for file in PUBLISHED} | {one.experiment for one in CONCLUSIONS}
-    assert {*SWEEPS} - named == {"primalmkl_norms"}  # the paper shows p = 1 alone
+    # the paper shows p = 1 alone, and no times of SimpleMKL
+    assert {*SWEEPS} - named == {"primalmkl_norms", "primalmkl_time"}
+
+
+def test_ten_conclusions_come_first_and_each_that_fails_has_a_cause():
+    assert sorted(one.rank for one in CONCLUSIONS if one.rank) == list(range(1, 11))
+    outcomes = read_outcomes(FOLDER / "published" / OUTCOMES)
+    for one in CONCLUSIONS:
+        failed = judged_by(one, outcomes.get(one.experiment)).verdict == "not reproduced"
+        assert bool(one.cause) == failed, one.words
 
 
 def test_wins_are_as_many_as_the_papers_count():

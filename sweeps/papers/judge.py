@@ -1,13 +1,12 @@
 """Hold results of the papers' sweeps to the numbers and the conclusions of the papers.
 
-    python sweeps/papers/judge.py results/level_table1       # its numbers beside the published ones
-    python sweeps/papers/judge.py results/* --page           # and REPRODUCED.md
+    python -m sweeps.papers.judge results/level_table1       # its numbers beside the published ones
 
 The folder ``published`` has the papers' numbers, a CSV file an experiment, ``conclusions.toml``,
 texts on numbers that differ, and ``outcomes``: what results said.  Results that repeat an
-experiment take hours to compute and gigabytes to keep, and the page needs little of them: ours of
-each published number, the figures that decide each conclusion, and what ran where.  So the page
-needs the results of a sweep once.  ``docs/explanation/papers.md`` describes the files.
+experiment take hours to compute and gigabytes to keep, and :mod:`sweeps.papers.reproduced`, which
+writes the page of all papers, needs little of them: ours of each published number, the figures that
+decide each conclusion, and what ran where.  ``docs/explanation/papers.md`` describes the files.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import csv
 import json
 import math
 import tomllib
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -42,10 +40,11 @@ from mkldist.scores import predicted_classes
 from mkldist.spec.load import load_sweep
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE / "REPRODUCED.md"
-OUTCOMES, CONCLUSIONS, EXPLANATIONS = "outcomes", "conclusions.toml", "explanations.csv"
-OTHER_DATA, UNSTATED_DATA = "other_data.csv", "unstated_data.csv"
-TEXTS = (EXPLANATIONS, OTHER_DATA, UNSTATED_DATA)
+OUTCOMES, CONCLUSIONS = "outcomes", "conclusions.toml"
+CAUSES = ("data", "reading", "selection", "solver", "unknown")
+KINDS = ("surrogate", "unstated", "other")
+TEXTS = {"explanations.csv": ("cause", CAUSES), "data.csv": ("kind", KINDS)}
+NOTHING = "\N{EN DASH}"
 NUMBER_COLUMNS = ("experiment", "data set", "method", "setting", "metric", "mean", "sd", "source")
 TEXT_COLUMNS = ("experiment", "data set", "method", "metric", "explanation")
 
@@ -95,10 +94,11 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Text:
     """Words on the published numbers that its patterns match, a row of a file.
 
-    `ours` is ``"higher"`` or ``"lower"`` where they explain why ours is so.
+    `kind` is the cause of a difference, or how data are not the paper's, in one word; `ours` is
+    ``"higher"`` or ``"lower"`` where they explain why ours is so.
     """
 
     experiment: str
@@ -106,6 +106,7 @@ class Explanation:
     method: str
     metric: str
     words: str
+    kind: str
     ours: str = ""
 
     def covers(self, number: Published, mean: float = math.nan) -> bool:
@@ -155,6 +156,8 @@ class Conclusion:
     ending: str = ""
     second_ending: str = ""
     untestable: str = ""
+    cause: str = ""
+    rank: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a conclusion that names neither a test nor why there is none."""
@@ -169,12 +172,15 @@ class Conclusion:
             wanted = f"one of {', '.join(RELATIONS)} and one of {', '.join(SCOPES)}"
             found = f"{self.relation!r} and {self.scope!r}"
             raise ValueError(f"{self.words!r}: found {found}; expected {wanted}")
+        if self.cause not in ("", *CAUSES):
+            wanted = f"one of {', '.join(CAUSES)}"
+            raise ValueError(f"{self.words!r}: found the cause {self.cause!r}; expected {wanted}")
 
     @property
     def test(self) -> dict[str, Any]:
-        """What it compares, and how: all that it says but words."""
-        given = asdict(self)
-        return {name: given[name] for name in given if name not in ("paper", "words", "untestable")}
+        """What it compares, and how: all that decides its verdict."""
+        about = ("paper", "words", "untestable", "cause", "rank")
+        return {name: value for name, value in asdict(self).items() if name not in about}
 
     @property
     def is_summed(self) -> bool:
@@ -241,21 +247,29 @@ def read_published(file: Path) -> list[Published]:
     return found
 
 
-def read_explanations(file: Path, published: Sequence[Published]) -> list[Explanation]:
-    """Read texts on numbers from a CSV file; none without it.
+def read_texts(file: Path, published: Sequence[Published]) -> list[Text]:
+    """Read texts on numbers from one of the files `TEXTS`; none without it.
 
-    A further column ``ours`` may say for which deviation: ``higher``, ``lower``, or empty for both.
+    A column ``ours`` may say for which deviation: ``higher``, ``lower``, or empty for both.
     """
+    column, kinds = TEXTS[file.name]
     found = []
-    for line, row in _rows(file, TEXT_COLUMNS) if file.exists() else ():
+    for line, row in _rows(file, (*TEXT_COLUMNS, column)) if file.exists() else ():
         experiment, dataset, method, metric, words = (row[name] for name in TEXT_COLUMNS)
-        one = Explanation(experiment, dataset, method, metric, words, row.get("ours", ""))
+        one = Text(experiment, dataset, method, metric, words, row[column], row.get("ours", ""))
         if one.ours not in ("", "higher", "lower"):
             raise ValueError(f"{line}: found {one.ours!r}; expected higher, lower or nothing")
+        if one.kind not in kinds:
+            raise ValueError(f"{line}: found {one.kind!r}; expected one of {', '.join(kinds)}")
         if not one.words or not any(map(one.covers, published)):
             raise ValueError(f"{line}: expected a text on a published number; * stands for any")
         found.append(one)
     return found
+
+
+def text_on(number: Published, texts: Iterable[Text], mean: float = math.nan) -> Text | None:
+    """Return the first text that is about a number, and the direction of our mean if given."""
+    return next((one for one in texts if one.covers(number, mean)), None)
 
 
 def _rows(file: Path, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
@@ -277,6 +291,30 @@ def read_conclusions(file: Path) -> list[Conclusion]:
         return [Conclusion(**row) for row in tomllib.loads(file.read_text())["conclusions"]]
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{file}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Papers:
+    """What papers say: numbers, conclusions, and texts on numbers.
+
+    `explanations` are of numbers outside of ±, `data` of numbers whose data are not the papers'.
+    """
+
+    published: Sequence[Published]
+    conclusions: Sequence[Conclusion] = ()
+    explanations: Sequence[Text] = ()
+    data: Sequence[Text] = ()
+
+    @classmethod
+    def read(cls, folder: Path) -> Papers:
+        """Read the files of a folder; raise a ValueError or an OSError for a mistake in one."""
+        files = [file for file in sorted(folder.glob("*.csv")) if file.name not in TEXTS]
+        published = [one for file in files for one in read_published(file)]
+        if not published:
+            raise ValueError(f"{folder}: found no CSV file of published numbers")
+        texts = (read_texts(folder / name, published) for name in TEXTS)
+        conclusions = folder / CONCLUSIONS
+        return cls(published, read_conclusions(conclusions) if conclusions.exists() else (), *texts)
 
 
 def settings_in(text: str) -> dict[str, Any]:
@@ -958,345 +996,6 @@ def _by_name(value: Any) -> dict[str, Any]:
     return {} if "" in named else named
 
 
-# --- the page --------------------------------------------------------------------------------
-
-HEADING = "# What is reproduced of the papers"
-NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
-NOT_RUN = "not run"
-NOT_EXPLAINED = "Not explained:"
-RULES = """\
-Means over the splits with complete runs of both are compared on each data set, without a test, as
-in the papers.  Times are those of a processor, passes over the bank included, of sweeps that do one
-run at a time.  A time within 10 % of the bound that a conclusion draws does not decide (?); where
-runs had less than half of a processor, because other programs ran, neither does one within a factor
-of two.  Times and counts of runs that a limit of time ended are lower bounds, and decide only what
-lower bounds can; a limit of iterations is part of an algorithm.  No verdict rests on fewer than
-half of the data sets that it is about.  METHOD / METHOD is how the figure of a method grows from
-one bank to another.\
-"""
-OUTSIDE = """\
-Each text says what was tried, with figures, and stands above the numbers that it is about.  Errors
-are in %.  Where a setting was chosen by cross-validation, `any setting` has the least and the
-largest mean that a single setting has over the splits, and `tied` how many settings share the least
-validation error on each split, with the mean of the best and of the worst of these; the one that
-comes first in the sweep's file is taken.\
-"""
-NO_VERDICT = """\
-One split has no deviation of its own, and none is published for these numbers, so that nothing says
-how far they may lie apart.\
-"""
-UNSTATED = "The paper does not state which points it takes:"
-OTHER = "Data are others where the paper's own words do not fit, or name others:"
-PERCENT = frozenset(("test_error", "unlabelled_error"))
-MOST_TIES = 4  # splits whose ties are listed one by one
-MOST_NAMES = 4  # data sets of an experiment that are named
-
-
-@dataclass(frozen=True)
-class Papers:
-    """What papers say: numbers, conclusions, and texts on numbers.
-
-    Texts explain numbers outside of ±; `other` and `unstated` tell of numbers whose data are
-    others, and of those whose points of a data set the paper does not say.
-    """
-
-    published: Sequence[Published]
-    conclusions: Sequence[Conclusion] = ()
-    explanations: Sequence[Explanation] = ()
-    other: Sequence[Explanation] = ()
-    unstated: Sequence[Explanation] = ()
-
-    @classmethod
-    def read(cls, folder: Path) -> Papers:
-        """Read the files of a folder; raise a ValueError or an OSError for a mistake in one."""
-        files = [file for file in sorted(folder.glob("*.csv")) if file.name not in TEXTS]
-        published = [one for file in files for one in read_published(file)]
-        if not published:
-            raise ValueError(f"{folder}: found no CSV file of published numbers")
-        texts = (read_explanations(folder / name, published) for name in TEXTS)
-        conclusions = folder / CONCLUSIONS
-        return cls(published, read_conclusions(conclusions) if conclusions.exists() else (), *texts)
-
-
-class Experiment(NamedTuple):
-    """A published experiment with its numbers and the outcome of its sweep, if it was run."""
-
-    name: str
-    n_published: int
-    outcome: Outcome | None
-    cells: Sequence[Cell]
-
-    @property
-    def compared(self) -> list[Cell]:
-        """Cells with a number of ours."""
-        return [cell for cell in self.cells if cell.n_splits]
-
-
-def experiments(outcomes: Mapping[str, Outcome], papers: Papers) -> list[Experiment]:
-    """Return the experiments that numbers and conclusions name, run or not, and all that ran."""
-    names = {*outcomes, *(one.experiment for one in papers.published)}
-    names |= {one.experiment for one in papers.conclusions}
-    found = []
-    for name in sorted(names - {""}):
-        own = [one for one in papers.published if one.experiment == name]
-        outcome = outcomes.get(name)
-        cells = [] if outcome is None else [cell_of(outcome, one) for one in own]
-        found.append(Experiment(name, len(own), outcome, cells))
-    return found
-
-
-def page_of(outcomes: Mapping[str, Outcome], papers: Papers) -> str:
-    """Return the page of outcomes by the names of their sweeps; the same give the same page."""
-    found = experiments(outcomes, papers)
-    lines = [
-        HEADING, "",
-        *_origin_lines(outcomes), "",
-        "## Experiments", "",
-        "A number is within ± if our mean over the splits lies within one published standard",
-        "deviation of the published mean; where none above 0 is published, within our own over the",
-        "splits, of which two are needed.  Only complete runs count.", "",
-        *_experiment_rows(found), "",
-        *_change_lines(outcomes),
-        "## Shares", "",
-        *_share_lines(found, papers), "",
-        "## Conclusions", "",
-        RULES, "",
-        *_conclusion_lines([judged_by(c, outcomes.get(c.experiment)) for c in papers.conclusions]),
-        "## Numbers outside of ±", "",
-        *_outside(found, papers.explanations),
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
-def _mean_sd(mean: float, sd: float) -> str:
-    """Return a mean and its standard deviation in few digits; the latter only where it is known."""
-    if math.isnan(mean):
-        return NOTHING
-    return f"{mean:.4g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")
-
-
-def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield a table of Markdown."""
-    for row in (heading, ["---"] * len(heading), *rows):
-        yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
-
-
-def _origin_lines(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
-    """Yield a line for each software and machine that made runs, and one for their dates."""
-    commits: dict[str, Counter[str]] = {}
-    n_sweeps: Counter[str] = Counter()
-    for outcome in outcomes.values():
-        for one in outcome["origins"]:
-            commits.setdefault(one["description"], Counter()).update(one["commits"])
-            n_sweeps[one["description"]] += 1
-    for words in sorted(commits, key=lambda words: (-commits[words].total(), words)):
-        total = _counted(commits[words].total(), "run")
-        known = sorted((-n, commit or "unknown") for commit, n in commits[words].items())
-        by = ", ".join(f"{commit} ({_counted(-n, 'run')})" for n, commit in known)
-        yield f"- {total} of {_counted(n_sweeps[words], 'sweep')}: {words}; by commit {by}."
-    if dates := sorted(outcome["created"] for outcome in outcomes.values()):
-        yield f"- Trees of results: {' to '.join(dict.fromkeys((dates[0], dates[-1])))}."
-
-
-def _experiment_rows(found: Sequence[Experiment]) -> Iterator[str]:
-    heading = ("experiment", "complete runs", "published numbers", "with ours",
-               "within the published ±", "none published: within ours")  # fmt: skip
-    rows = []
-    for one in found:
-        runs = f"{one.outcome['complete']} of {one.outcome['n_runs']}" if one.outcome else NOT_RUN
-        counts = str(one.n_published), str(len(one.compared))
-        rows.append((one.name, runs, *counts, *_both_shares(one.compared)))
-    return _table(heading, rows)
-
-
-def _change_lines(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
-    """Yield what ran other than the sweep files say, if anything did."""
-    changed = {name: outcomes[name]["changes"] for name in sorted(outcomes)}
-    if any(changed.values()):
-        yield from ("What ran other than the sweep's file says:", "")
-        yield from (f"- {name}: {'; '.join(words)}." for name, words in changed.items() if words)
-        yield ""
-
-
-def text_on(number: Published, texts: Iterable[Explanation], mean: float = math.nan) -> str:
-    """Return the words of the first text that is about a number, empty without one."""
-    return next((one.words for one in texts if one.covers(number, mean)), "")
-
-
-def _share_lines(found: Sequence[Experiment], papers: Papers) -> Iterator[str]:
-    """Yield how many of all numbers lie within ±, and of those of the papers' data alone."""
-    cells = [cell for one in found for cell in one.compared]
-    own: list[Cell] = []
-    facts: dict[str, dict[str, list[Cell]]] = {UNSTATED: {}, OTHER: {}}
-    for cell in cells:
-        for words, texts in ((OTHER, papers.other), (UNSTATED, papers.unstated)):
-            if fact := text_on(cell.published, texts):
-                facts[words].setdefault(fact, []).append(cell)
-                break
-        else:
-            own.append(cell)
-    unknown, others = ([cell for some in of.values() for cell in some] for of in facts.values())
-    first, second, third = (_both_shares(some)[0] for some in (own, own + unknown, cells))
-    yield f"Of the numbers with a published ±, {first} lie within it where the data are the"
-    yield f"papers', {second} with those of data whose points the paper does not state,"
-    yield from (f"and {third} with those of other data, too.", "")
-    kinds = (
-        ("all", cells), ("of the papers' data", own),
-        ("of data whose points are not stated", unknown), ("of other data", others),
-    )  # fmt: skip
-    heading = ("numbers with ours", "within the published ±", "none published: within ours")
-    yield from _table(heading, [(words, *_both_shares(some)) for words, some in kinds])
-    for words, cells_of in facts.items():
-        yield from ("", words, "") if cells_of else ()
-        for fact, some in cells_of.items():
-            yield f"- {_places(some)}: {_counted(len(some), 'number')}. {fact}"
-
-
-def _places(cells: Sequence[Cell]) -> str:
-    """Return experiments with the data sets of some numbers, or with how many if they are many."""
-    places: dict[str, dict[str, None]] = {}
-    for cell in cells:
-        places.setdefault(cell.published.experiment, {})[cell.published.dataset] = None
-    return "; ".join(
-        f"{name} {', '.join(own) if len(own) <= MOST_NAMES else _counted(len(own), 'data set')}"
-        for name, own in places.items()
-    )
-
-
-def _both_shares(cells: Iterable[Cell]) -> tuple[str, str]:
-    """Return the shares within the published ± and, where there is none, within ours."""
-    known = [cell for cell in cells if cell.has_verdict]
-    published = [cell.is_within for cell in known if cell.published.sd > 0.0]
-    ours = [cell.is_within for cell in known if not cell.published.sd > 0.0]
-    return _share(published), _share(ours)
-
-
-def _share(held: Sequence[bool]) -> str:
-    return f"{sum(held)} of {len(held)} ({np.mean(held):.0%})" if held else NOTHING
-
-
-def _conclusion_lines(judged: Sequence[Judged]) -> Iterator[str]:
-    """Yield conclusions by paper, each with its verdict and figures."""
-    for paper in dict.fromkeys(one.conclusion.paper for one in judged):
-        yield from (f"### {paper}", "")
-        own = [one for one in judged if one.conclusion.paper == paper]
-        rows = [(one.conclusion.words, f"**{one.verdict}**", _figures(one)) for one in own]
-        yield from _table(("the paper says", "verdict", "figures"), rows)
-        yield ""
-
-
-def _figures(one: Judged) -> str:
-    """Return what was compared, the means on each data set, and what to know of them."""
-    said = one.conclusion
-    if not one.cases:
-        return one.note
-    own = [case for case in one.cases if case.dataset]
-    cases = ", ".join(
-        f"{case.dataset} {case.first:.4g} and {case.second:.4g}"
-        + {True: "", False: " (no)", None: " (?)"}[said.is_summed or case.holds]
-        for case in own
-    )
-    if said.is_summed:
-        total = one.cases[-1]
-        held = {
-            "total": f"in sum, {total.first:.4g} and {total.second:.4g}",
-            "average": f"by the mean ratio {total.first:.4g}",
-            "t-test": f"by the paired t-test, p = {total.first:.2g}",
-        }[said.scope]
-    else:
-        held = f"on {sum(case.holds is True for case in own)} of {_counted(len(own), 'data set')}"
-        held += f", {said.wins} needed" * bool(said.wins)
-    return "; ".join(filter(None, (f"{_head(said)} {held}: {cases}", said.untestable, one.note)))
-
-
-def _head(said: Conclusion) -> str:
-    """Return the metric, the two sides, and how the one should relate to the other."""
-    first = _side(said.first, said.first_over, said.setting, said.ending)
-    second = ", ".join(
-        _side(other, said.second_over, said.second_setting or said.setting,
-              said.second_ending or said.ending)
-        for other in said.others
-    )  # fmt: skip
-    near = f"a factor of {said.within_factor:g}" if said.within_factor > 1.0 else f"{said.within:g}"
-    alike = "no different from" if said.scope == "t-test" else f"within {near} of"
-    relation = {"less": "below", "more": "above", "alike": alike}
-    factor = f" {said.factor:g} ×" * (said.factor != 1.0)  # noqa: RUF001
-    best = (" the largest of" if said.relation == "more" else " the least of") * bool(said.rivals)
-    other = f" {said.second_metric} of" * bool(said.second_metric)
-    return f"{said.metric} of {first} {relation[said.relation]}{factor}{best}{other} {second}"
-
-
-def _side(method: str, over: str, setting: str, ending: str) -> str:
-    words = f"{method} / {over}" if over else method
-    return " ".join(filter(None, (words, setting, f"({ending})" * bool(ending))))
-
-
-def _outside(found: Sequence[Experiment], texts: Sequence[Explanation]) -> Iterator[str]:
-    """Yield each explanation once an experiment, with the numbers outside that it is about.
-
-    Below are the numbers that are neither within ± nor outside, if there are any.
-    """
-    heading = ("data set", "method", "metric", "published", "ours", "any setting", "tied")
-    outside, without = (
-        {one.name: rows for one in found if (rows := _explained(one, texts, verdict=verdict))}
-        for verdict in (True, False)
-    )
-    yield from (OUTSIDE if outside else "None.", "")
-    for name, own in outside.items():
-        yield from (f"### {name}", "")
-        for words, numbers in own.items():
-            yield from (words, "", *_table(heading, numbers), "")
-    if without:
-        yield from ("## Numbers without a verdict", "", NO_VERDICT, "")
-    for name, own in without.items():
-        yield from (f"### {name}", "")
-        for words, numbers in own.items():
-            said = () if words == NOT_EXPLAINED else (words, "")
-            yield from (*said, *_table(heading[:5], [row[:5] for row in numbers]), "")
-
-
-def _explained(
-    one: Experiment, texts: Sequence[Explanation], *, verdict: bool
-) -> dict[str, list[tuple[str, ...]]]:
-    """Return rows of the numbers not within ±, with a verdict or without, by their text."""
-    rows: dict[str, list[tuple[str, ...]]] = {}
-    for cell in one.compared:
-        if not cell.is_within and cell.has_verdict == verdict:
-            words = text_on(cell.published, texts, cell.mean) or NOT_EXPLAINED
-            rows.setdefault(words, []).append(_row(cell))
-    return rows
-
-
-def _row(cell: Cell) -> tuple[str, ...]:
-    """Return a number, ours, and what all settings give."""
-    number = cell.published
-    scale = 100.0 if number.metric in PERCENT else 1.0
-    ours, theirs = (_mean_sd(scale * one.mean, scale * one.sd) for one in (cell, number))
-    method = f"{number.method} {number.setting}".strip()
-    ranges = _ranges(cell.settings, scale)
-    return number.dataset, method, number.metric, theirs, ours, *ranges
-
-
-def _ranges(settings: SettingRange, scale: float) -> tuple[str, str]:
-    """Return what any setting gives, and those tied for the least validation error."""
-    if not settings.n_settings:
-        return NOTHING, NOTHING
-    few, many = min(settings.n_tied), max(settings.n_tied)
-    counts = f"{few} to {many}"
-    if few == many:
-        counts = str(few)
-    elif len(settings.n_tied) <= MOST_TIES:
-        counts = ", ".join(map(str, settings.n_tied))
-    tied = f"{counts} of {settings.n_settings}"
-    if many > 1:
-        tied += f": {scale * settings.tied_least:.4g} to {scale * settings.tied_most:.4g}"
-    return f"{scale * settings.least:.4g} to {scale * settings.most:.4g}", tied
-
-
 # --- the command -----------------------------------------------------------------------------
 
 
@@ -1304,6 +1003,13 @@ def sweep_files() -> dict[str, dict[str, Any]]:
     """Return the sweep files of the papers and those beside them, by the names of their sweeps."""
     files = (*HERE.parent.glob("*.toml"), *HERE.glob("*.toml"))
     return {file.stem: tomllib.loads(file.read_text(encoding="utf-8")) for file in files}
+
+
+def mean_sd(mean: float, sd: float) -> str:
+    """Return a mean and its standard deviation in few digits; the latter only where it is known."""
+    if math.isnan(mean):
+        return NOTHING
+    return f"{mean:.4g}" + ("" if math.isnan(sd) else f" ± {sd:.2g}")
 
 
 def number_table(results: Results, published: Iterable[Published]) -> pd.DataFrame:
@@ -1316,53 +1022,26 @@ def number_table(results: Results, published: Iterable[Published]) -> pd.DataFra
         if one.experiment in ("", results.sweep):
             cell = our_number(results, one)
             apart = (cell.mean - one.mean) / (one.sd or math.nan)
-            both = _mean_sd(one.mean, one.sd), _mean_sd(cell.mean, cell.sd)
+            both = mean_sd(one.mean, one.sd), mean_sd(cell.mean, cell.sd)
             rows.append((*one.key, *both, apart, cell.lacking))
     return pd.DataFrame(rows, columns=[*NUMBER_COLUMNS[1:5], "published", "ours", "in sd", ""])
 
 
-def write_page(page: Path, folder: Path, papers: Papers, given: Iterable[Results]) -> None:
-    """Write the page, and in a folder ``outcomes`` what results say, for pages without them."""
-    if page.exists() and not page.read_text(encoding="utf-8").startswith(HEADING):
-        raise ValueError(f"{page}: found a file that is no such page; expected a new file")
-    files, outcomes = sweep_files(), read_outcomes(folder / OUTCOMES)
-    read: dict[str, Outcome] = {}
-    for one in given:
-        if one.sweep in read:
-            raise ValueError(f"{one.folder}: found a second result of {one.sweep}; expected one")
-        file = files.get(one.sweep)
-        read[one.sweep] = outcome_of(one, papers.published, papers.conclusions, file)
-    outcomes |= read
-    if not outcomes:
-        raise ValueError(f"found no results, and no outcome in {folder / OUTCOMES}")
-    text = page_of(outcomes, papers)
-    for outcome in read.values():
-        write_outcome(folder / OUTCOMES, outcome)
-    page.write_text(text, encoding="utf-8")
-
-
 def main(words: Sequence[str] | None = None) -> None:
-    """Print published numbers beside ours, or write the page."""
+    """Print published numbers beside ours."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("results", nargs="*", help="folders of results of the papers' sweeps")
-    parser.add_argument("--page", nargs="?", type=Path, const=PAGE, metavar="FILE",
-                        help="write the page, by default REPRODUCED.md, and keep what it needs "
-                        "of the results in FOLDER/outcomes")  # fmt: skip
+    parser.add_argument("results", nargs="+", help="folders of results of the papers' sweeps")
     parser.add_argument("--published", type=Path, default=HERE / "published", metavar="FOLDER",
                         help="the papers' numbers and conclusions")  # fmt: skip
     given = parser.parse_args(words)
     try:
         papers = Papers.read(given.published)
-        results = [Results(folder) for folder in given.results]
-        if given.page:
-            write_page(given.page, given.published, papers, results)
-            return
-        for one in results:
+        for one in map(Results, given.results):
             table = number_table(one, papers.published)
             if table.empty:
                 raise ValueError(f"{one.folder}: found no published number of {one.sweep}")
-            words = table.to_string(index=False, float_format="%+.1f", na_rep=NOTHING)
-            print(one.sweep, words, "", sep="\n")
+            text = table.to_string(index=False, float_format="%+.1f", na_rep=NOTHING)
+            print(one.sweep, text, "", sep="\n")
     except (ValueError, OSError, MkldistError) as error:
         parser.exit(2, f"{parser.prog}: {error}\n")
 

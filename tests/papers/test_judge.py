@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +13,12 @@ import xarray as xr
 from scipy import stats
 
 from sweeps.papers.judge import (
-    HERE,
     NO_RANGE,
-    NOTHING,
     OUTCOMES,
-    PAGE,
     Case,
     Conclusion,
     Judged,
     Means,
-    Papers,
     Published,
     Results,
     SettingRange,
@@ -32,11 +27,9 @@ from sweeps.papers.judge import (
     mcnemar_points,
     number_table,
     our_number,
-    page_of,
     read_conclusions,
-    read_explanations,
-    read_outcomes,
     read_published,
+    read_texts,
     setting_range,
     text_on,
     verdict_of,
@@ -490,9 +483,10 @@ def test_alike_by_a_factor_has_a_margin_of_times():
         'experiment="C"\nmetric="gap"\nfirst="a"\nsecond="b"\nwins=2\nscope="most"',
         'experiment="C"\nmetric="gap"\nfirst="a"\nsecond="b"\nrelation="fewer"',
         'untestable="C"\nscopes="most"',
+        'untestable="C"\ncause="luck"',
         "untestable=",
     ],
-    ids=["part", "both", "wins", "relation", "unknown key", "TOML"],
+    ids=["part", "both", "wins", "relation", "unknown key", "cause", "TOML"],
 )
 def test_a_file_with_a_mistake_is_refused_by_name(tmp_path, words):
     file = tmp_path / "conclusions.toml"
@@ -505,7 +499,7 @@ def test_a_file_with_a_mistake_is_refused_by_name(tmp_path, words):
 
 
 HEADER = "experiment,data set,method,setting,metric,mean,sd,source\n"
-TEXTS = "experiment,data set,method,metric,ours,explanation\n"
+TEXTS = "experiment,data set,method,metric,ours,cause,explanation\n"
 TWO_SPLITS = {
     ("heart", "level"): [0.1, 0.3],
     ("heart", "uniform"): [0.2, 0.4],
@@ -683,38 +677,45 @@ def test_a_file_with_a_mistake_is_refused(tmp_path, lines, header, said):
 
 
 def test_the_first_text_on_a_number_and_its_direction_counts(tmp_path):
-    lines = ("*,heart,silp,*,,no", "*,heart,l*,*,higher,more", "*,*,*,test_error,lower,less",
-             "made-up,heart,level,test_error,,either")  # fmt: skip
-    file = written(tmp_path, *lines, header=TEXTS)
+    lines = ("*,heart,silp,*,,data,no", "*,heart,l*,*,higher,data,more",
+             "*,*,*,test_error,lower,solver,less",
+             "made-up,heart,level,test_error,,data,either")  # fmt: skip
+    file = written(tmp_path, *lines, header=TEXTS).rename(tmp_path / "explanations.csv")
     silp = replace(NUMBER, method="silp")
-    found = read_explanations(file, [NUMBER, silp])
-    assert text_on(NUMBER, found, 0.3) == "more"
-    assert text_on(NUMBER, found, 0.1) == "less"
-    assert text_on(NUMBER, found[2:], 0.3) == "either"
-    assert text_on(NUMBER, found[:2], 0.1) == ""
-    assert text_on(NUMBER, found) == "more"  # of data, which have no direction
-    assert read_explanations(tmp_path / "none.csv", [NUMBER]) == []
+    found = read_texts(file, [NUMBER, silp])
+    no, more, less, either = found
+    assert (no.words, less.kind) == ("no", "solver")
+    assert text_on(NUMBER, found, 0.3) == text_on(NUMBER, found) == more
+    assert text_on(NUMBER, found, 0.1) == less
+    assert text_on(NUMBER, found[2:], 0.3) == either
+    assert text_on(NUMBER, found[:2], 0.1) is None
+    assert read_texts(tmp_path / "data.csv", [NUMBER]) == []
 
 
 @pytest.mark.parametrize(
     "row",
-    ["made-up,heart,silp,test_error,,why", "*,*,*,*,up,why", "*,*,*,*,,", "made-up,heart,level"],
-    ids=["no number", "direction", "no words", "fields"],
+    [
+        "made-up,heart,silp,test_error,,data,why",
+        "*,*,*,*,up,data,why",
+        "*,*,*,*,,data,",
+        "*,*,*,*,,luck,why",
+        "made-up,heart,level",
+    ],
+    ids=["no number", "direction", "no words", "cause", "fields"],
 )
 def test_a_text_that_explains_nothing_is_refused(tmp_path, row):
+    file = written(tmp_path, row, header=TEXTS).rename(tmp_path / "explanations.csv")
     with pytest.raises(ValueError, match="line 2: "):
-        read_explanations(written(tmp_path, row, header=TEXTS), [NUMBER])
+        read_texts(file, [NUMBER])
 
 
-# ``python sweeps/papers/judge.py``, on a sweep made up, and the page of the project.
+# ``python -m sweeps.papers.judge``, on a sweep made up.
 
 
 NUMBERS = """\
 experiment,data set,method,setting,metric,mean,sd,source
 made-up,heart,level,,test_error,0.15,0.1,Table 1
 """
-CONCLUSIONS = '[[conclusions]]\npaper = "A"\nwords = "B"\nuntestable = "C"\n'
-TEXT = 'experiment,data set,method,metric,explanation\nmade-up,*,level,*,"C = 1, 10: both 0.15"\n'
 
 
 @pytest.fixture
@@ -722,68 +723,12 @@ def folder(tmp_path):
     made(tmp_path / "ours", {("heart", "level"): [0.1, 0.2]}, split_names=("s0", "s1"))
     (tmp_path / "published").mkdir()
     (tmp_path / "published/numbers.csv").write_text(NUMBERS)
-    (tmp_path / "published/conclusions.toml").write_text(CONCLUSIONS)
     return tmp_path
-
-
-def page(folder, *words: str) -> str:
-    """Return the page of results, by the words of the command."""
-    given = [str(folder / word) for word in words]
-    main([*given, "--published", str(folder / "published"), "--page", str(folder / "page.md")])
-    return (folder / "page.md").read_text()
-
-
-@pytest.mark.slow
-def test_the_page_of_the_project_is_that_of_its_outcomes():
-    papers = Papers.read(HERE / "published")
-    text = page_of(read_outcomes(HERE / "published" / OUTCOMES), papers)
-    assert PAGE.read_text(encoding="utf-8") == text
 
 
 def test_numbers_are_printed_beside_ours(folder, capsys):
     main([str(folder / "ours"), "--published", str(folder / "published")])
     assert "0.15 ± 0.1 0.15 ± 0.071" in " ".join(capsys.readouterr().out.split())
-    assert not (folder / "published" / OUTCOMES).exists()
-
-
-def test_what_results_said_is_kept_for_pages_without_them(folder):
-    first = page(folder, "ours")
-    assert f"| made-up | 4 of 4 | 1 | 1 | 1 of 1 (100%) | {NOTHING} |" in first.splitlines()
-    shutil.rmtree(folder / "ours")
-    assert page(folder) == first
-    made(folder / "ours", {("heart", "level"): [0.5, 0.4]}, split_names=("s0", "s1"))
-    assert page(folder, "ours") != first
-
-
-@pytest.mark.parametrize("name", ["other_data.csv", "unstated_data.csv", "explanations.csv"])
-def test_texts_on_numbers_stand_on_the_page(folder, name):
-    (folder / "published" / name).write_text(TEXT)
-    (folder / "published/numbers.csv").write_text(NUMBERS.replace("0.15", "0.9"))
-    lines = page(folder, "ours").splitlines()
-    if name == "explanations.csv":
-        row = lines[lines.index("C = 1, 10: both 0.15") + 4]
-        assert row.startswith("| heart | level | test_error | 90 ± 10 | 15 ± 7.1 |")
-    else:
-        assert "- made-up heart: 1 number. C = 1, 10: both 0.15" in lines
-
-
-@pytest.mark.parametrize(
-    ("words", "change"),
-    [
-        (["ours"], lambda folder: (folder / "page.md").write_text("# Mine")),
-        (["ours", "again"], lambda folder: shutil.copytree(folder / "ours", folder / "again")),
-        (["none"], lambda _: None),
-        ([], lambda _: None),
-        (["ours"], lambda folder: (folder / "published/numbers.csv").unlink()),
-    ],
-    ids=["another file", "two of a sweep", "no such results", "nothing", "no numbers"],
-)
-def test_mistakes_end_with_2_and_write_nothing(folder, words, change, capsys):
-    change(folder)
-    with pytest.raises(SystemExit) as caught:
-        page(folder, *words)
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
     assert not (folder / "published" / OUTCOMES).exists()
 
 

@@ -1,31 +1,40 @@
-"""The page of what is reproduced, on results made up."""
+"""The page of what is reproduced, its details and pictures, on results made up."""
 
 from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from sweeps.papers.judge import (
-    NOT_EXPLAINED,
+    HERE,
     NOT_HELD,
     NOTHING,
+    OUTCOMES,
     Conclusion,
-    Explanation,
     Papers,
     Published,
     Results,
+    Text,
+    cell_of,
     changes,
-    experiments,
     judge,
     judged_by,
     our_number,
     outcome_of,
-    page_of,
     read_outcomes,
     write_outcome,
+)
+from sweeps.papers.reproduced import (
+    conclusions_of,
+    details_of,
+    main,
+    numbers_of,
+    page_of,
+    write_picture,
 )
 from tests.analysis.made_up import made
 
@@ -41,24 +50,17 @@ PUBLISHED = [
 CONCLUSIONS = [
     Conclusion(
         paper="Paper | 1", words="Level errs less.", experiment="made-up", metric="test_error",
-        first="level", second="uniform",
+        first="level", second="uniform", rank=1,
     ),
     Conclusion(paper="Paper 2", words="It shines.", untestable="nobody measures light"),
 ]  # fmt: skip
 LESS = CONCLUSIONS[0]
+MORE = replace(LESS, words="Level errs more.", relation="more", cause="data")
 OTHER_SWEEP = replace(LESS, experiment="other")
-UNCHOSEN = f"{NOTHING} | {NOTHING} |"  # of results without validation errors
 EXPLANATIONS = [
-    Explanation("made-up", "heart", "silp", "*", "Not of these."),
-    Explanation("*", "heart", "level", "test_*", "C = 10: 0.4 | 0.5"),
+    Text("made-up", "heart", "silp", "*", "Not of these.", "reading"),
+    Text("*", "heart", "level", "test_*", "C = 10: 0.4 | 0.5", "solver"),
 ]
-
-
-def page(results: Results, *said, **more) -> list[str]:
-    """Return the lines of the page of results, by their outcomes."""
-    papers = Papers(*said, **more)
-    outcome = outcome_of(results, papers.published, papers.conclusions)
-    return page_of({"made-up": outcome}, papers).splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -72,89 +74,107 @@ def results(tmp_path_factory) -> Results:
 @pytest.fixture
 def kept(results, tmp_path):
     """Return the outcome of the results as it is read back."""
-    write_outcome(tmp_path / "outcomes", outcome_of(results, PUBLISHED, [LESS, OTHER_SWEEP]))
+    write_outcome(tmp_path / "outcomes", outcome_of(results, PUBLISHED, [LESS, MORE, OTHER_SWEEP]))
     return read_outcomes(tmp_path / "outcomes")
 
 
-def test_the_page_has_each_experiment_conclusion_and_number_outside(results):
-    lines = page(results, PUBLISHED, CONCLUSIONS, EXPLANATIONS)
-    for line in (
-        "| made-up | 8 of 8 | 5 | 4 | 1 of 2 (50%) | 1 of 2 (50%) |",
-        f"| other | not run | 1 | 0 | {NOTHING} | {NOTHING} |",
-        "| Level errs less. | **reproduced** | test_error of level below uniform on 1 of 1 data "
-        "set: heart 0.2 and 0.3 |",
-        "| It shines. | **not testable** | nobody measures light |",
-    ):
-        assert line in lines
-    start = lines.index("C = 10: 0.4 | 0.5")  # once, above all numbers that it is about
-    assert lines[start + 4 : start + 6] == [
-        "| heart | level | test_error | 31 ± 10 | 20 ± 14 | " + UNCHOSEN,
-        "| heart | level | test_error | 5 ± 0 | 20 ± 14 | " + UNCHOSEN,
-    ]
-    assert "\n".join(lines).count("C = 10") == 1
-    assert "\n".join(lines).count("| heart | level |") == 2
+def test_numbers_are_within_outside_or_without_a_verdict_and_have_a_cause(kept):
+    found = numbers_of(kept, Papers(PUBLISHED, CONCLUSIONS, EXPLANATIONS))
+    assert found["state"].tolist() == ["within ±", "outside of ±", "within ±", "outside of ±"]
+    assert found["published"].tolist() == ["15 ± 10", "31 ± 10", "15", "5 ± 0"]
+    assert set(found["ours"]) == {"20 ± 14"}
+    assert set(found["cause"]) == {"solver"}
+    higher = replace(EXPLANATIONS[1], ours="higher")  # ours is lower than 0.31 and above 0.05
+    found = numbers_of(kept, Papers(PUBLISHED, CONCLUSIONS, [higher]))
+    assert found["cause"].tolist()[1::2] == ["unknown", "solver"]
 
 
-def test_an_explanation_of_the_other_direction_stands_above_no_number(results):
-    one = replace(EXPLANATIONS[1], ours="higher")  # ours is lower than 0.31 and above 0.05
-    lines = page(results, PUBLISHED, CONCLUSIONS, [one])
-    assert "| 5 ± 0 |" in lines[lines.index(one.words) + 4]
-    assert "| 31 ± 10 |" in lines[lines.index(NOT_EXPLAINED) + 4]
-
-
-def test_numbers_without_a_verdict_stand_apart(tmp_path):
+def test_one_split_without_a_published_deviation_has_no_verdict(tmp_path):
     made(tmp_path, {("heart", "level"): [0.25]}, split_names=("s0",))
-    numbers = [replace(LEVEL, sd=math.nan), replace(LEVEL, mean=0.01)]
-    numbers.append(replace(LEVEL, sd=math.nan, mean=0.25))  # the published mean itself is within
-    lines = page(Results(tmp_path), numbers, CONCLUSIONS, EXPLANATIONS)
-    assert "| made-up | 2 of 2 | 3 | 3 | 0 of 1 (0%) | 1 of 1 (100%) |" in lines
-    outside, apart = (
-        lines.index(heading)
-        for heading in ("## Numbers outside of ±", "## Numbers without a verdict")
-    )
-    (row,) = (line for line in lines[outside:apart] if line.startswith("| heart"))
-    assert row.startswith("| heart | level | test_error | 1 ± 10 | 25 |")
-    assert lines[-1] == "| heart | level | test_error | 15 | 25 |"
+    numbers = [replace(LEVEL, sd=math.nan, mean=mean) for mean in (0.15, 0.25)]
+    outcome = outcome_of(Results(tmp_path), numbers, [])
+    found = numbers_of({"made-up": outcome}, Papers(numbers))
+    assert found["state"].tolist() == ["without a verdict", "within ±"]
 
 
-def test_the_page_says_what_ran_other_than_the_file(results):
+def test_the_page_begins_with_counts_conclusions_and_causes(kept):
+    surrogate = Text("made-up", "*", "*", "*", "Drawn here.", "surrogate")
+    papers = Papers(PUBLISHED, [*CONCLUSIONS, MORE], EXPLANATIONS, [surrogate])
+    lines = page_of(kept, papers).splitlines()
+    head = lines[
+        : lines.index("## Paper / 1") if "## Paper / 1" in lines else lines.index("## Paper | 1")
+    ]
+    assert len(head) < 40
+    for line in (
+        "| Paper / 1 | 1 of 2 (50%) | 1 of 2 (50%) | 1 | 1 | 0 |",
+        f"| Paper 2 | {NOTHING} | {NOTHING} | 0 | 0 | 1 |",
+        "| of the paper's data, splits drawn in place of its own | 1 of 2 (50%) | 1 of 2 (50%) |",
+        "| Level errs less. | yes |  |",
+        "| numbers outside of ± | 0 | 0 | 0 | 2 | 0 |",
+        "| conclusions that do not hold | 1 | 0 | 0 | 0 | 0 |",
+    ):
+        assert line in head
+    assert "| Level errs more. | **no** | data |" in lines[len(head) :]
+    assert "- made-up heart: 4 numbers. Drawn here." in lines
+
+
+def test_the_details_have_the_figures_of_each_conclusion_and_number(kept):
+    papers = Papers(PUBLISHED, [LESS, MORE], EXPLANATIONS)
+    tables = numbers_of(kept, papers), conclusions_of(kept, papers)
+    lines = details_of(kept["made-up"], *tables).splitlines()
+    start = lines.index("## Level errs more.")
+    assert lines[start + 2].startswith("**Not reproduced** (data): test_error of level above uni")
+    assert lines[start + 6] == "| heart | 0.2 | 0.3 | no |"
+    start = lines.index("**Solver.** C = 10: 0.4 | 0.5")
+    ends = f"{NOTHING} | {NOTHING} |"  # of results without validation errors
+    assert lines[start + 4 : start + 6] == [
+        f"| heart | level | test_error | 31 ± 10 | 20 ± 14 | {ends}",
+        f"| heart | level | test_error | 5 ± 0 | 20 ± 14 | {ends}",
+    ]
+
+
+def test_what_ran_other_than_the_file_and_by_which_software_is_said(results):
     file = json.loads(str(results.tree.attrs["spec"]))
     file["tol"] = 1e-7
     file["datasets"] = [*file["datasets"], {"name": "pima"}, {"name": "sonar"}]
-    outcome = outcome_of(results, PUBLISHED, CONCLUSIONS, file)
-    lines = page_of({"made-up": outcome}, Papers(PUBLISHED, CONCLUSIONS)).splitlines()
-    (said,) = (line for line in lines if line.startswith("- made-up: "))
-    assert "not 1e-07" in said
-    assert "datasets: 1 of 3" in said
-    assert any("**not decided**" in line and "1 of 3 data sets" in line for line in lines)
-
-
-def test_the_page_names_what_made_the_results(results):
     tree = results.tree.copy()
     facts = {"commit": "2c3d", "processor": "Example 9000", "processors": 2, "python": "3.12.1",
              "platform": "Linux-6", "machine": "x86_64",
              "versions": {"mkldist": "0.1.0"}}  # fmt: skip
     tree.attrs |= {"provenance": json.dumps(facts), "created": "2026-11-26T10:00:00"}
-    lines = page(Results(results.folder, tree), PUBLISHED, CONCLUSIONS)
-    made_by = "- 8 runs of 1 sweep: mkldist 0.1.0; Python 3.12.1; 2 processors, Linux x86_64, "
-    assert made_by + "Example 9000; by commit 2c3d (8 runs)." in lines
-    assert "- Trees of results: 2026-11-26." in lines
+    outcome = outcome_of(Results(results.folder, tree), PUBLISHED, CONCLUSIONS, file)
+    papers = Papers(PUBLISHED, CONCLUSIONS)
+    lines = page_of({"made-up": outcome}, papers).splitlines()
+    made_by = "- 8 runs: mkldist 0.1.0; Python 3.12.1; 2 processors, Linux x86_64, Example 9000; "
+    assert lines[-2:] == [made_by + "by commit 2c3d (8 runs).", "- Trees of results: 2026-11-26."]
+    assert "| Level errs less. | not decided |  |" in lines  # 1 of 3 data sets
+    tables = numbers_of({"made-up": outcome}, papers), conclusions_of({"made-up": outcome}, papers)
+    assert "datasets: 1 of 3" in details_of(outcome, *tables)
+
+
+def test_pictures_are_the_same_each_time(kept, tmp_path):
+    numbers = numbers_of(kept, Papers(PUBLISHED, CONCLUSIONS))
+    for _ in range(2):
+        write_picture(tmp_path / "one.svg", numbers)
+        text = (tmp_path / "one.svg").read_text()
+        write_picture(tmp_path / "one.svg", numbers)
+        assert (tmp_path / "one.svg").read_text() == text
+    assert "published" in text
 
 
 def test_an_outcome_has_the_numbers_and_verdicts_of_the_results(results, kept):
-    own, other = experiments(kept, Papers(PUBLISHED))
-    for cell, number in zip(own.cells, PUBLISHED, strict=False):
+    for number in PUBLISHED[:4]:
+        cell = cell_of(kept["made-up"], number)
         ours = our_number(results, number)
         assert (cell.n_splits, cell.lacking) == (ours.n_splits, ours.lacking)
         assert (cell.mean, cell.sd) == pytest.approx((ours.mean, ours.sd), rel=0.0, nan_ok=True)
-    assert (other.name, other.outcome, other.compared, other.n_published) == ("other", None, [], 1)
     assert judged_by(LESS, kept["made-up"]) == judge(LESS, results)
     assert judged_by(LESS, kept["made-up"]).verdict == "reproduced"
 
 
 def test_what_the_paper_prints_may_change_after(kept):
-    (own,) = experiments(kept, Papers([replace(LEVEL, mean=0.4, source="Table 2")]))
-    assert (own.cells[0].mean, own.cells[0].is_within) == (0.2, False)
+    cell = cell_of(kept["made-up"], replace(LEVEL, mean=0.4, source="Table 2"))
+    assert (cell.mean, cell.is_within) == (0.2, False)
     assert judged_by(replace(LESS, words="Level is better."), kept["made-up"]).cases
     excused = judged_by(replace(LESS, untestable="other digits"), kept["made-up"])
     assert excused.verdict == "not testable"
@@ -162,9 +182,9 @@ def test_what_the_paper_prints_may_change_after(kept):
 
 
 def test_what_nobody_asked_of_the_results_is_said_to_be_unknown(kept):
-    (own,) = experiments(kept, Papers([replace(LEVEL, metric="auc")]))
-    assert (own.cells[0].n_splits, own.cells[0].lacking) == (0, NOT_HELD)
-    assert judged_by(replace(LESS, relation="more"), kept["made-up"]).note == NOT_HELD
+    cell = cell_of(kept["made-up"], replace(LEVEL, metric="auc"))
+    assert (cell.n_splits, cell.lacking) == (0, NOT_HELD)
+    assert judged_by(replace(LESS, factor=2.0), kept["made-up"]).note == NOT_HELD
     assert judged_by(OTHER_SWEEP, kept.get("other")).note == "other was not run"
 
 
@@ -205,3 +225,85 @@ BANK = {"name": "gaussians", "kernels": FILE["banks"][0]["kernels"], "normalisat
 )
 def test_each_value_that_differs_from_the_file_is_said(run, said):
     assert changes(FILE, FILE | run) == said
+
+
+# ``python -m sweeps.papers.reproduced``, and the page of the project.
+
+
+NUMBERS = """\
+experiment,data set,method,setting,metric,mean,sd,source
+made-up,heart,level,,test_error,0.15,0.1,Table 1
+"""
+SHINES = '[[conclusions]]\npaper = "A"\nwords = "B"\nuntestable = "C"\n'
+TEXT = 'experiment,data set,method,metric,{},explanation\nmade-up,*,level,*,{},"C = 1: 0.15, so"\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made(tmp_path / "ours", {("heart", "level"): [0.1, 0.2]}, split_names=("s0", "s1"))
+    (tmp_path / "published").mkdir()
+    (tmp_path / "published/numbers.csv").write_text(NUMBERS)
+    (tmp_path / "published/conclusions.toml").write_text(SHINES)
+    return tmp_path
+
+
+def written(folder, *words: str) -> str:
+    """Return the page of results, by the words of the command."""
+    given = [str(folder / word) for word in words]
+    main([*given, "--published", str(folder / "published"), "--page", str(folder / "page.md")])
+    return (folder / "page.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_pages_of_the_project_are_those_of_its_outcomes():
+    papers, outcomes = Papers.read(HERE / "published"), read_outcomes(HERE / "published" / OUTCOMES)
+    assert (HERE / "REPRODUCED.md").read_text(encoding="utf-8") == page_of(outcomes, papers)
+    tables = numbers_of(outcomes, papers), conclusions_of(outcomes, papers)
+    for name, outcome in outcomes.items():
+        text = (HERE / "reproduced" / f"{name}.md").read_text(encoding="utf-8")
+        assert text == details_of(outcome, *tables)
+
+
+def test_what_results_said_is_kept_for_pages_without_them(folder):
+    first = written(folder, "ours")
+    assert f"| Other papers | 1 of 1 (100%) | {NOTHING} | 0 | 0 | 0 |" in first.splitlines()
+    shutil.rmtree(folder / "ours")
+    assert written(folder) == first
+    made(folder / "ours", {("heart", "level"): [0.5, 0.4]}, split_names=("s0", "s1"))
+    assert written(folder, "ours") != first
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "word"),
+    [("data.csv", "kind", "other"), ("explanations.csv", "cause", "reading")],
+)
+def test_texts_on_numbers_stand_on_the_pages(folder, name, column, word):
+    (folder / "published" / name).write_text(TEXT.format(column, word))
+    (folder / "published/numbers.csv").write_text(NUMBERS.replace("0.15", "0.9"))
+    lines = written(folder, "ours").splitlines()
+    if word == "reading":
+        lines = (folder / "reproduced/made-up.md").read_text().splitlines()
+        row = lines[lines.index("**Reading.** C = 1: 0.15, so") + 4]
+        assert row.startswith("| heart | level | test_error | 90 ± 10 | 15 ± 7.1 |")
+    else:
+        assert "- made-up heart: 1 number. C = 1: 0.15, so" in lines
+
+
+@pytest.mark.parametrize(
+    ("words", "change"),
+    [
+        (["ours"], lambda folder: (folder / "page.md").write_text("# Mine")),
+        (["ours", "again"], lambda folder: shutil.copytree(folder / "ours", folder / "again")),
+        (["none"], lambda _: None),
+        ([], lambda _: None),
+        (["ours"], lambda folder: (folder / "published/numbers.csv").unlink()),
+    ],
+    ids=["another file", "two of a sweep", "no such results", "nothing", "no numbers"],
+)
+def test_mistakes_end_with_2_and_write_nothing(folder, words, change, capsys):
+    change(folder)
+    with pytest.raises(SystemExit) as caught:
+        written(folder, *words)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (folder / "published" / OUTCOMES).exists()
