@@ -57,8 +57,6 @@ FLOAT_BYTES = 8
 TRACED_WEIGHT_BYTES = 12  # with the number of its kernel, as int32
 TRACED_BYTES = 4 * 2**20  # of weights that a trace keeps, or those of these vectors (M,) if more
 TRACED_VECTORS = 4
-KEPT_STATES_BYTES = 64 * 2**20
-"""Bytes of the solvers' states that a worker keeps for the next rung of a search."""
 
 
 @dataclass(frozen=True)

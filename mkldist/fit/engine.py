@@ -20,7 +20,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -300,16 +300,8 @@ class Subproblem:
     @property
     def key(self) -> str:
         """Name among the subproblems of all runs."""
-        return self._key_in(self.run.id)
-
-    @property
-    def key_before(self) -> str:
-        """Name of the same subproblem in the run that this one may start from."""
-        return self._key_in(self.run.after)
-
-    def _key_in(self, run_id: str) -> str:
         fold = "" if self.training_view.selection is None else self.training_view.fold
-        return f"{run_id}/{fold}/{'' if self.class_number is None else self.class_number}"
+        return f"{self.run.id}/{fold}/{'' if self.class_number is None else self.class_number}"
 
     def description(self, dataset: Dataset) -> str:
         """Return the class and the inner fold in words; empty for a run of one subproblem."""
@@ -414,24 +406,24 @@ def drive_chains(
     begin: Callable[[Link, Any], Job | None],
     end: Callable[[Link, Solution | Exception, JobTimes], None],
 ) -> None:
-    """Solve chains of problems together, each from the state in which the one before it ended.
+    """Solve chains of problems together, each from the state in which the last solved one ended.
 
     ``begin(link, state)`` returns the solver of a problem, or None to leave it out.
     """
-    running: dict[str, tuple[Link, Iterator[Link]]] = {}
+    running: dict[str, tuple[Link, Iterator[Link], Any]] = {}
 
     def following(rest: Iterator[Link], state: Any = None) -> Job | None:
         for link in rest:
             job = begin(link, state)
             if job is not None:
-                running[job.key] = link, rest
+                running[job.key] = link, rest, state
                 return job
         return None
 
     def on_done(key: str, outcome: Solution | Exception, times: JobTimes) -> Job | None:
-        link, rest = running.pop(key)
+        link, rest, state = running.pop(key)
         end(link, outcome, times)
-        return following(rest, outcome.state if isinstance(outcome, Solution) else None)
+        return following(rest, outcome.state if isinstance(outcome, Solution) else state)
 
     jobs = [following(iter(chain)) for chain in chains]
     drive(bank, [job for job in jobs if job is not None], on_done)
@@ -466,16 +458,6 @@ class FailedFit:
     run: RunPlan
     error: Exception
     subproblem: str = ""
-
-
-class States(Protocol):
-    """Keeper of the final states of solvers that later runs may start from."""
-
-    def keep(self, name: str, state: Any) -> None:
-        """Keep a state."""
-
-    def take(self, name: str) -> Any:
-        """Return a state and forget it; None if there is none of the name."""
 
 
 def solve_job(
@@ -518,7 +500,6 @@ def fit(
     scored: bool = True,
     memory_limit: int | None = None,
     isolated: bool = False,
-    states: States | None = None,
 ) -> None:
     """Solve runs on a bank, and hand on each as it ends.
 
@@ -543,7 +524,6 @@ def fit(
         laplacian or cache(inputs.laplacian),
         scored,
         memory_limit,
-        None if isinstance(bank, FactoredKernels) else states,
         isinstance(bank, FactoredKernels),
     )
     if isinstance(bank, FactoredKernels):
@@ -563,7 +543,6 @@ class _Batch:
     laplacian: Callable[[GraphTable, int], Any]
     scored: bool
     memory_limit: int | None
-    states: States | None
     on_factors: bool
     solved: dict[str, dict[Subproblem, SolvedSubproblem]] = field(init=False)
     values: dict[str, Floats] = field(init=False, default_factory=dict)  # on the bank, by key
@@ -636,9 +615,6 @@ class _Batch:
         """Return the solver of a subproblem, not started."""
         run, view = subproblem.run, self.views[subproblem.training_view]
         method = METHODS[run.method]
-        if run.after and self.states is not None:
-            last_rung = self.states.take(subproblem.key_before)
-            start = start if last_rung is None else last_rung
         memory = run_memory(run, view.n_points, view.n_kernels, on_factors=self.on_factors)
         problem = problem_on(
             view,
@@ -666,8 +642,6 @@ class _Batch:
         if isinstance(solution, Exception):
             self._fail(subproblem, solution)
             return
-        if run.is_followed and self.states is not None and solution.state is not None:
-            self.states.keep(subproblem.key, solution.state)
         if run.id not in self.solved:
             return  # another subproblem of the run has failed, and the run with it
         # The state is for the next solver alone: kept with the solution, it would fill memory.

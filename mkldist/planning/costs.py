@@ -12,7 +12,6 @@ from mkldist.bank.factored_kernels import FactorLimits, least_bytes
 from mkldist.bank.view import takes_pass
 from mkldist.core.memory import (
     FLOAT_BYTES,
-    KEPT_STATES_BYTES,
     ProblemSize,
     SolverMemory,
     bank_bytes,
@@ -97,7 +96,7 @@ def peak_memory(
 
 def _held(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
     """Return the bytes that a batch holds beside its solvers: of its bank, views and graphs."""
-    n_bytes = bank.feature_bytes + KEPT_STATES_BYTES * any(run.after for run in batch.runs)
+    n_bytes = bank.feature_bytes
     if bank.backend == "memory":
         n_bytes += bank.n_bytes
     elif bank.is_factored:  # they may grow

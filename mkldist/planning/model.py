@@ -120,15 +120,12 @@ class Proposal:
 
     params: dict[str, Any]  # plain settings
     at: dict[str, Any]  # see RunPlan
-    after: str = ""
-    is_followed: bool = False
     source: str = ""  # id of the run whose solution gave a setting
 
     @property
     def identity(self) -> dict[str, Any]:
         """The settings, and the runs that decided on them, by which ids know them."""
-        decided_by = {"after": self.after, "source": self.source}
-        return {"params": self.params, **{name: one for name, one in decided_by.items() if one}}
+        return {"params": self.params} | ({"source": self.source} if self.source else {})
 
 
 @dataclass(frozen=True)
@@ -155,8 +152,6 @@ class RunPlan:
     on_path: bool = False  # the solvers start from the solutions of another run, see `chain`
     n_labelled: int | None = None  # points of the bank; None for all
     at: dict[str, Any] = field(default_factory=dict)  # along dims that are no parameters: `trial`
-    after: str = ""  # id of a run at a looser tolerance, whose solution it may start from
-    is_followed: bool = False  # another may start from it so
 
     def at_other_point(self, run_id: str, proposal: Proposal) -> RunPlan:
         """Return the run of the same problem with other settings.
@@ -168,8 +163,6 @@ class RunPlan:
             "id": run_id,
             "params": proposal.params,
             "at": proposal.at,
-            "after": proposal.after,
-            "is_followed": proposal.is_followed,
         }
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)

@@ -552,16 +552,12 @@ class Rounds:
     def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
         grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
-        values, after, dim = dict(study.trials[trial]), "", study.search.rung_dim
-        warm = dim == "tol" and grid.method.has_path
+        values, dim = dict(study.trials[trial]), study.search.rung_dim
         if dim is not None:
             at[dim] = grid.dims[dim][rung]
         if dim == "tol":
             values[dim] = at[dim]
-        if warm and rung:
-            after = self._runs[place, trial, rung - 1].id
-        is_followed = warm and rung + 1 < study.search.rungs
-        return Proposal(grid.plain_settings_at(values), at, after, is_followed)
+        return Proposal(grid.plain_settings_at(values), at)
 
     def _rung_of(self, run: RunPlan) -> int:
         """Return the number of a run's rung."""

@@ -455,6 +455,7 @@ class _Sweep:
             banks,
             batches,
             replace(settings, own_workers=options.scheduler is None),
+            self.plan.runs,
             keep_banks=self.spec.outputs.keep_banks,
             own_banks=self.spec.outputs.banks is None,
             later_banks=self.rounds.later_banks,

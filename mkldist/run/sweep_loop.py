@@ -453,12 +453,28 @@ class SweepLoop:
                 self._tasks.submit(item, build, BuildTask(ref, item.blocks, settings))
             else:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
+                before = self._before(item.runs)
                 task = BatchTask(
-                    ref, item.runs, settings, self._n_at_once(), item.builds, self._admitted()
-                )
+                    ref, item.runs, settings, self._n_at_once(), item.builds, before,
+                    self._admitted(),
+                )  # fmt: skip
                 self._tasks.submit(item, solve_batch, task)
             submitted = True
         return submitted
+
+    def _before(self, runs: Iterable[RunPlan]) -> tuple[RunPlan, ...]:
+        """Return the recorded runs on whose solutions those of the same paths build."""
+        last: dict[tuple[object, ...], float] = {}
+        for run in runs:
+            if run.on_path:
+                last[run.chain] = max(run.order, last.get(run.chain, run.order))
+        states = self._store.states() if last else {}
+        return tuple(
+            run
+            for chain, order in last.items()
+            for run in self._work.paths[chain]
+            if run.order < order and states.get(run.id) == RunState.COMPLETE
+        )
 
     def _settle(self, outcome: Outcome) -> None:
         """Tell the queue how a task ended, and delete banks that no run needs any more.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -125,6 +126,7 @@ class Work:
     # Batches, holding only the runs that are to be done; without batches, the loop builds banks
     batches: tuple[BatchPlan, ...]
     settings: BatchSettings  # settings of the runs
+    planned: tuple[RunPlan, ...] = ()  # all runs of the round, recorded ones included
     keep_banks: bool = True  # true to keep Gram matrices after their runs are recorded
     # True if the folder of the banks is this sweep's.  Otherwise the loop deletes only banks that
     # it has built itself
@@ -144,6 +146,15 @@ class Work:
         """Banks by id, one of those that share it: one that is stored, if any is."""
         stored = {key.id: ref for key, ref in self.banks.items() if ref.plan.stored}
         return {key.id: ref for key, ref in self.banks.items()} | stored
+
+    @cached_property
+    def paths(self) -> dict[tuple[object, ...], list[RunPlan]]:
+        """The runs of each path, recorded ones included, by its key."""
+        found = defaultdict[tuple[object, ...], list[RunPlan]](list)
+        for run in self.planned:
+            if run.on_path:
+                found[run.chain].append(run)
+        return found
 
 
 # Starting processes takes 4 s, and as much work as 10 s of a processor.  The forecast by typical

@@ -7,16 +7,13 @@ it returns; records go to the coordinator, see :mod:`mkldist.run.record_queue`.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mkldist.bank.bank import Bank, MemoryBank
 from mkldist.bank.build import (
@@ -41,7 +38,7 @@ from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import BankSource, computed
 from mkldist.bank.store import BankStore, BuildTime
 from mkldist.core.durable import machine_id, make_folder
-from mkldist.core.memory import KEPT_STATES_BYTES, bank_bytes, row_cache_bytes
+from mkldist.core.memory import bank_bytes, row_cache_bytes
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.errors import UnreadableError
 from mkldist.fit.engine import fit
@@ -97,55 +94,6 @@ def _locked(lock: BaseFileLock, seconds: float) -> bool | None:
     return True
 
 
-class StateCache:
-    """States by name, those kept last; at most so many bytes."""
-
-    def __init__(self, limit: int = KEPT_STATES_BYTES) -> None:
-        self._limit, self._bytes = limit, 0
-        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def keep(self, name: str, state: Any) -> None:
-        """Keep a state; forget those that were kept first where there is no room."""
-        n_bytes = bytes_of(state)
-        with self._lock:
-            self._forget(name)
-            self._kept[name] = state, n_bytes
-            self._bytes += n_bytes
-            while self._bytes > self._limit:
-                self._forget(next(iter(self._kept)))
-
-    def take(self, name: str) -> Any:
-        """Return a state and forget it; None if there is none of the name."""
-        with self._lock:
-            return self._forget(name)
-
-    def _forget(self, name: str) -> Any:
-        state, n_bytes = self._kept.pop(name, (None, 0))
-        self._bytes -= n_bytes
-        return state
-
-
-def bytes_of(state: Any) -> int:
-    """Return the bytes of the arrays within a state of a solver."""
-    if isinstance(state, np.ndarray):
-        return state.nbytes
-    parts: Iterable[Any] = ()
-    if is_dataclass(state):
-        parts = (getattr(state, part.name) for part in fields(state))
-    elif isinstance(state, list | tuple):
-        parts = state
-    elif isinstance(state, dict):
-        parts = state.values()
-    elif type(state).__module__.startswith("mkldist."):
-        parts = vars(state).values()
-    return sum(bytes_of(part) for part in parts)
-
-
-STATES = StateCache()
-"""States that this process keeps."""
-
-
 _this_thread = threading.local()
 
 
@@ -193,6 +141,8 @@ class BatchTask:
     n_at_once: int = 1
     # True to build the blocks that the bank lacks; otherwise the bank is complete
     builds: bool = False
+    # Recorded runs of the same paths, solved again for the states that the others start from
+    before: tuple[RunPlan, ...] = ()
     # Addresses of the workers that may hold shards of a bank; None for all
     admitted: tuple[str, ...] | None = None
 
@@ -269,7 +219,8 @@ def solve_batch(task: BatchTask) -> BatchReceipt:
                 sender.begin(Stage.SOLVING.value)
                 time_of = partial(_build_time, task.ref, builder)
                 if runs:
-                    solve_runs(opened, task.ref, runs, settings, sender.add, time_of)
+                    before = [*task.before, *(r for r in task.runs if r.on_path and r.id in sent)]
+                    solve_runs(opened, task.ref, runs, settings, sender.add, time_of, before)
         except DamagedBlocksError as error:
             _remove_damaged(task.ref.store(), error)
             return BatchReceipt(sender.rest(), sender.n_sent, damaged=str(error))
@@ -334,8 +285,9 @@ def solve_runs(
     settings: BatchSettings,
     on_record: Callable[[RunRecord], None],
     build_time: Callable[[], BuildTime | None] = lambda: None,
+    before: Sequence[RunPlan] = (),
 ) -> None:
-    """Solve runs, and hand on the record of each as it ends."""
+    """Solve runs, those `before` them too, and hand on the record of each of the others."""
     inputs = bank_inputs(ref)
     scorer = Scorer(
         inputs,
@@ -346,15 +298,15 @@ def solve_runs(
         settings.coefficients,
         build_time,
     )
+    ids = {run.id for run in runs}
     fit(
         opened.factored or opened.bank,
         inputs,
-        runs,
-        lambda ended: on_record(scorer.record(ended)),
+        [*before, *runs],
+        lambda ended: on_record(scorer.record(ended)) if ended.run.id in ids else None,
         laplacian=partial(laplacian, ref),
         memory_limit=settings.memory_limit,
         isolated=settings.execution == "isolated",
-        states=STATES,
     )
 
 

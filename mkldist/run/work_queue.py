@@ -3,7 +3,8 @@
 This is bookkeeping without Dask or storage.  Three rules keep a sweep going when tasks fail:
 
 1. A batch that killed its worker, or failed outside its solvers, is taken apart.  Each of its runs
-   without a record is tried alone, so that one bad run does not fail the others.
+   without a record is tried alone, so that one bad run does not fail the others; at first each of
+   its paths, whose runs start from each other.
 2. A run that fails alone, or a bank that cannot be built, is abandoned after a few attempts, and
    the runs concerned are recorded as failed.
 3. A bank with a damaged block is built again before its batches continue, a few times at most.
@@ -230,7 +231,8 @@ class WorkQueue:
             left = ()
         # A run that was alone already has one attempt more behind it; any other begins its own.
         attempt = item.attempt + 1 if len(item.runs) == 1 else 2
-        alone = [replace(item, runs=(run,), attempt=attempt) for run in left]
+        parts = shares_of(left, len(left)) if item.attempt == 1 else [(run,) for run in left]
+        alone = [replace(item, runs=runs, attempt=attempt) for runs in parts]
         state.unfinished += len(alone)
         self._ready.extend(alone)
         self._end_batch(item.bank)

@@ -192,8 +192,8 @@ def test_without_a_path_every_run_is_a_chain_of_its_own():
 
 def test_a_run_at_another_point_differs_in_its_settings_alone():
     [run] = plan_of(DATA, {"level": grid("level", C=[1.0])}).runs
-    point = Proposal({"C": 2.0}, {"trial": 1}, "before", is_followed=True)
-    expected = {"params": {"C": 2.0}, "at": {"trial": 1}, "after": "before", "is_followed": True}
+    point = Proposal({"C": 2.0}, {"trial": 1})
+    expected = {"params": {"C": 2.0}, "at": {"trial": 1}}
     assert run.at_other_point("other", point) == replace(run, id="other", **expected)
 
 

@@ -422,3 +422,29 @@ def test_certificates_of_different_executions_agree(folders, one, two):
     assert found.n_runs == N_RUNS
     assert found.holds
     assert found.objective_difference <= 0.01  # the tolerance of the runs
+
+
+DIES_AT_ONE_RECORD = """
+import itertools, os, mkldist.results.journal as journal
+append = journal.Journal.append
+def dies(self, records):
+    append(self, itertools.islice(records, 2))
+    os.kill(os.getpid(), 9)
+journal.Journal.append = dies
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_path_goes_on_from_the_states_that_it_had(tmp_path):
+    path = sweep_text({"level": [0.1, 1.0, 10.0, 100.0]}, execution="path", repeats=1)
+    toml = "tol = 0.01\n" + path
+    for output, setup in (("whole", ""), ("killed", DIES_AT_ONE_RECORD), ("killed", "")):
+        with start_process(
+            toml, tmp_path / output, "--workers", "1", setup=f"exec({setup!r}); "
+        ) as process:
+            said, _ = process.communicate(timeout=300)
+        assert process.returncode == (-9 if setup else 0), said
+    whole, killed = (values_of(tmp_path / name, timed=False) for name in ("whole", "killed"))
+    assert whole.keys() == killed.keys()
+    for node, values in whole.items():
+        xr.testing.assert_equal(values, killed[node])

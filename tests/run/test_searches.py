@@ -25,7 +25,6 @@ from mkldist.results.status import sweep_status
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_loop import SweepLoop
-from mkldist.run.tasks import STATES
 from tests.run.sweeps import (
     end,
     plan_of,
@@ -171,31 +170,6 @@ def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
         at = node.sel(training_fraction=place["training_fraction"], trial=place["trial"])
         assert str(at.run_id[place["split"]].values) == record.id
         assert float(at.test_error[place["split"]]) == record.scores["test_error"]
-
-
-@pytest.mark.slow
-def test_a_rung_starts_from_the_solutions_of_the_last(tmp_path, monkeypatch):
-    # In this process, whose states a test can take away.
-    found = {}
-    for start in ("warm", "cold"):
-        if start == "cold":
-            monkeypatch.setattr(STATES, "take", lambda name: None)
-        output = tmp_path / start
-        in_this_process(text(HALVING, top="tol = 1e-4"), output)
-        found[start] = {r.id: r for r in records(output).values()}
-    warm, cold = found["warm"], found["cold"]
-    assert warm.keys() >= {i for i, r in cold.items() if r.params["tol"] == 0.3}
-    for run_id in warm.keys() & cold.keys():
-        one, other = warm[run_id], cold[run_id]
-        assert one.dual_objective <= other.objective * (1 + 1e-9)
-        assert other.dual_objective <= one.objective * (1 + 1e-9)
-        assert one.gap <= one.params["tol"]
-
-    def passes(runs, tol):
-        return sum(r.counters["passes"] for r in runs.values() if r.params["tol"] == tol)
-
-    assert passes(warm, 0.3) == passes(cold, 0.3)
-    assert passes(warm, 1e-4) < 0.5 * passes(cold, 1e-4)
 
 
 def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:

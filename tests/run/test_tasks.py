@@ -12,15 +12,13 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from filelock import FileLock, Timeout
 
-import mkldist
 from mkldist.bank import readers
 from mkldist.bank.cache import NodeFolders
 from mkldist.bank.recomputed import RecomputedBank
@@ -42,9 +40,7 @@ from mkldist.run.tasks import (
     BatchSettings,
     BatchTask,
     BuildTask,
-    StateCache,
     build,
-    bytes_of,
     exclusive_machine_lock,
     machine_lock_file,
     solve_batch,
@@ -450,55 +446,6 @@ def test_where_there_are_no_locks_a_task_goes_on_and_knows(cache, monkeypatch, r
         cache.write_text("a file")
     with tasks.exclusive_machine_lock(lambda: pytest.fail("it waits")) as is_alone:
         assert not is_alone
-
-
-@dataclass
-class Inner:
-    values: np.ndarray
-
-
-@dataclass
-class State:
-    weights: np.ndarray
-    points: list[Inner]
-    bias: float = 0.0
-
-
-def state(n: int) -> State:
-    return State(np.zeros(n), [Inner(np.zeros(n)), Inner(np.zeros(2 * n))])
-
-
-def test_bytes_are_those_of_all_arrays_within():
-    assert bytes_of(state(10)) == 8 * 40
-    assert bytes_of(None) == bytes_of(1.5) == bytes_of("text") == 0
-
-
-@pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.has_path])
-def test_the_arrays_of_every_method_count(name):
-    draw = np.random.default_rng(0)
-    x = draw.normal(size=(12, 20, 6))
-    grams, y = x @ x.transpose(0, 2, 1), np.where(np.arange(20) % 2, 1.0, -1.0)
-    solution = mkldist.solve(name, grams, y, tol=0.1)
-    if solution.state is not None:
-        assert bytes_of(solution.state) >= 8 * 20
-
-
-def test_a_state_is_taken_once_and_those_kept_first_make_room():
-    kept, one = StateCache(3 * 320), state(10)
-    kept.keep("one", one)
-    assert kept.take("other") is None
-    assert kept.take("one") is one
-    assert kept.take("one") is None
-    for name in "abcd":
-        kept.keep(name, state(10))
-    assert [kept.take(name) is not None for name in "abcd"] == [False, True, True, True]
-    for _ in range(5):  # of one name, the last counts alone
-        kept.keep("b", state(10))
-    kept.keep("c", state(10))
-    assert kept.take("b") is not None
-    kept.keep("large", state(1000))
-    assert kept.take("large") is None
-    assert kept.take("c") is None
 
 
 TEXT = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated")

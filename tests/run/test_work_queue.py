@@ -363,3 +363,16 @@ def test_every_run_ends_exactly_once(data):
         finished += bench.work_queue.finished_banks()
     assert bench.recorded == bench.runs
     assert sorted(finished) == sorted({run.rsplit("-", 1)[0] for run in bench.runs})
+
+
+def test_a_path_is_tried_alone_as_a_whole_and_then_run_by_run():
+    path = tuple(replace(run_plan("b", i), on_path=True) for i in range(3))
+    batch = BatchPlan("b/0", "b", (*path, run_plan("b", 3)))
+    work_queue = WorkQueue({"b": "stream"}, [batch], lambda _: (), {"b-0"}.__contains__, lambda: 1)
+    work_queue.batch_failed(work_queue.next(), "killed")
+    whole, other = work_queue.next(), work_queue.next()
+    assert (whole.runs, other.runs) == (path[1:], batch.runs[3:])
+    work_queue.batch_failed(whole, "killed")
+    for run in path[1:]:
+        item = work_queue.next()
+        assert (item.runs, item.attempt) == ((run,), 2)
