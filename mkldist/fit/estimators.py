@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-import threading
 import time
 import warnings
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -93,33 +91,22 @@ OWN_GRAMS = (
 )
 
 
-@dataclass(eq=False)
-class _Entry:
-    """A bank, made by the first thread that takes the lock; one thread at a time uses it."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    bank: KernelBank | None = None
-    n_bytes: int = 0
-
-
 class BankCache:
     """The banks that estimators used last, of limited size, for as long as there are estimators."""
 
     def __init__(self, limit: int | None = None) -> None:
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._banks: dict[str, tuple[KernelBank, int]] = {}
+        """Banks by content and their bytes, those used longest ago first."""
         self._users: set[object] = set()
         self.resize(limit)
 
     def __len__(self) -> int:
-        with self._lock:
-            return sum(entry.bank is not None for entry in self._entries.values())
+        return len(self._banks)
 
     @property
     def n_bytes(self) -> int:
         """Bytes that the banks take."""
-        with self._lock:
-            return sum(entry.n_bytes for entry in self._entries.values())
+        return sum(size for _, size in list(self._banks.values()))
 
     def serve(self, estimator: Any) -> None:
         """Count an estimator as a user: after the last one, nothing stays cached."""
@@ -128,17 +115,14 @@ class BankCache:
         weakref.finalize(estimator, self._release, user)
 
     def _release(self, user: object) -> None:
-        """Forget the banks after their last user, but in a process that joblib gives new users.
-
-        This may run within any other method, in the same thread, and so takes no lock.
-        """
+        """Forget the banks after their last user, but in a process that joblib gives new users."""
         self._users.discard(user)
         if not self._users and multiprocessing.parent_process() is None:
             self.clear()
 
     def clear(self) -> None:
-        """Forget all banks."""
-        self._entries = OrderedDict()
+        """Forget all banks, also those that are lent."""
+        self._banks = {}
 
     def resize(self, limit: int | None) -> None:
         """Set another limit, None for the default, and forget what exceeds it."""
@@ -148,37 +132,29 @@ class BankCache:
 
     @contextmanager
     def bank(self, rows: Features, **settings: Any) -> Iterator[KernelBank]:
-        """Lend :class:`mkldist.KernelBank` of rows; no other thread uses it meanwhile."""
+        """Lend :class:`mkldist.KernelBank` of rows; other threads make their own meanwhile."""
         from mkldist.fit.bank import KernelBank
 
-        entry, entries, key = _Entry(), self._entries, ""
-        if self.limit:
-            key = _bank_key(rows, **settings)
-            with self._lock:
-                entries = self._entries
-                entry = entries.setdefault(key, entry)
-                entries.move_to_end(key)
+        banks, key = self._banks, _bank_key(rows, **settings) if self.limit else ""
+        bank, size = banks.pop(key, (None, 0))
+        if bank is None:
+            bank = KernelBank(rows, **settings)
+            size = sum(a.nbytes for a in rows.arrays) + _size(bank)
         try:
-            with entry.lock:
-                if entry.bank is None:
-                    entry.bank = KernelBank(rows, **settings)
-                    entry.n_bytes = sum(a.nbytes for a in rows.arrays) + _size(entry.bank)
-                yield entry.bank
+            yield bank
         finally:
-            if entry.bank is None:  # it could not be made
-                with self._lock:
-                    entries.pop(key, None)
+            if key:
+                banks[key] = bank, size
             self._shrink()
 
     def _shrink(self) -> None:
         """Forget banks above the limit, then those used longest ago."""
-        with self._lock:
-            entries = self._entries
-            total = sum(entry.n_bytes for entry in entries.values())
-            for key in sorted(entries, key=lambda key: entries[key].n_bytes <= self.limit):
-                if total <= self.limit:
-                    break
-                total -= entries.pop(key).n_bytes
+        sizes = {key: size for key, (_, size) in list(self._banks.items())}
+        total = sum(sizes.values())
+        for key in sorted(sizes, key=lambda key: sizes[key] <= self.limit):
+            if total > self.limit:
+                total -= sizes[key]
+                self._banks.pop(key, None)
 
 
 def _bank_key(
@@ -667,26 +643,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def contributions(self, X: Any, by: str = "features") -> pd.DataFrame:
         """Split the decision function into the contributions of views, features or kernels.
 
-        The sum of a row is the decision function: its last entry is the ``intercept``.
-
         Parameters
         ----------
         X : (t, d) array-like, sparse array or DataFrame
             Rows.
         by : {"views", "features", "kernels"}
-            One column for all kernels of a view, and of no view by their features; for all kernels
-            on the same features, where those of ``additive`` kernels stand apart; or for each
-            kernel of weight above zero.
-
-        Returns
-        -------
-        DataFrame
-            Its columns have the levels ``class`` and ``part`` where there are several functions.
-
-        Raises
-        ------
-        mkldist.errors.SpecError
-            For another `by`.
+            The parts; they and the result are as for :meth:`mkldist.Model.contributions`.
         """
         rows, texts = self._new_rows(X), text_names(self.texts)
         views = {n: {self._features[c] for c in v.columns} for n, v in self._views.items()}
@@ -867,13 +829,12 @@ class SupervisedClassifier(KernelClassifier):
         self._calibrated = None
 
         def choose(bank: KernelBank) -> Mapping[str, Any]:
-            given = bank, problems, settings, y[used]
-            chosen, held_out = self._chosen(*given, sample_weight=own, divided=divided)
+            of_folds = _OnFolds(self, bank, problems, y[used], own, divided)
+            chosen, held_out = self._chosen(settings, of_folds)
             if self.calibration is not None:
                 if held_out is None:
                     parts = divided(None, FOLDS, "Set calibration=None, or add rows of it")
-                    [values] = self._on_folds(bank, problems, parts, [settings], y[used], own)
-                    held_out = parts, values
+                    held_out = parts, of_folds.values(parts, [settings])[0]
                 self._calibrated = self._calibration(*held_out, numbers, own, weights)
             return chosen
 
@@ -885,38 +846,10 @@ class SupervisedClassifier(KernelClassifier):
         return None
 
     def _chosen(
-        self,
-        bank: KernelBank,
-        problems: Sequence[Floats],
-        settings: Mapping[str, Any],
-        y: npt.NDArray[Any],
-        *,
-        sample_weight: Floats | None,
-        divided: Callable[[Any, int, str], _Folds],
+        self, settings: Mapping[str, Any], on_folds: _OnFolds
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return settings that are chosen on a bank, none, and decisions on folds at them."""
         return {}, None
-
-    def _on_folds(
-        self,
-        bank: KernelBank,
-        problems: Sequence[Floats],
-        folds: Sequence[tuple[Ints, Ints]],
-        settings: Sequence[Mapping[str, Any]],
-        y: npt.NDArray[Any],
-        sample_weight: Floats | None,
-    ) -> list[list[Floats]]:
-        """Return decision values (h, k) of held-out rows, by setting and by fold.
-
-        Classes are balanced on the training rows of each fold.
-        """
-        from mkldist.fit.api import held_out_values
-
-        method = METHODS[self.method]
-        points = [validate(method.params, method.name, one) for one in settings]
-        own = np.ones(len(y)) if sample_weight is None else sample_weight
-        weights = [sample_weights(y[train], own[train], self.class_weight) for train, _ in folds]
-        return held_out_values(method, bank, problems, folds, points, weights)
 
     def _calibration(
         self,
@@ -964,6 +897,34 @@ class SupervisedClassifier(KernelClassifier):
         if self._calibrated is None:  # set_params(calibration=...) came after the fit
             raise NotFittedError(f"{type(self).__name__}: fit it again, with its calibration")
         return self._calibrated.probabilities(values)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnFolds:
+    """The problems of a classifier, to be solved on parts of its rows.
+
+    ``divided(cv, default, hint)`` returns folds; `sample_weight` (n,) is None for ones.
+    """
+
+    classifier: SupervisedClassifier
+    bank: KernelBank
+    problems: Sequence[Floats]
+    y: npt.NDArray[Any]
+    sample_weight: Floats | None
+    divided: Callable[[Any, int, str], _Folds]
+
+    def values(self, folds: _Folds, settings: Sequence[Mapping[str, Any]]) -> list[list[Floats]]:
+        """Return decision values (h, k) of held-out rows, by setting and by fold.
+
+        Classes are balanced on the training rows of each fold.
+        """
+        from mkldist.fit.api import held_out_values
+
+        method, balance = METHODS[self.classifier.method], self.classifier.class_weight
+        points = [validate(method.params, method.name, one) for one in settings]
+        own = np.ones(len(self.y)) if self.sample_weight is None else self.sample_weight
+        weights = [sample_weights(self.y[train], own[train], balance) for train, _ in folds]
+        return held_out_values(method, self.bank, self.problems, folds, points, weights)
 
 
 @dataclass(eq=False, repr=False)
@@ -1093,14 +1054,9 @@ class MKLClassifier(SupervisedClassifier):
     With ``n_jobs`` of scikit-learn, each process takes some seconds to import packages, and makes
     kernels of its own.  A search of many short fits ends earlier with ``n_jobs=1``.
 
-    Each of k > 2 classes that share no weights is a fit of its own, and `calibration` solves five
-    more times on parts of the rows.
-
     :class:`sklearn.calibration.CalibratedClassifierCV` calibrates by folds with a preparation of
-    their own, or of groups: ``CalibratedClassifierCV(MKLClassifier(), cv=folds)`` with ``folds =
-    list(GroupKFold(5).split(X, y, groups))``.
-    :class:`sklearn.model_selection.TunedThresholdClassifierCV` takes such folds too, and finds the
-    threshold of decision values or of probabilities that is best by a metric.
+    their own; :class:`sklearn.model_selection.TunedThresholdClassifierCV` finds the threshold that
+    is best by a metric.  Both take folds of groups by ``cv``.
 
     Examples
     --------
@@ -1207,23 +1163,17 @@ class MKLClassifierCV(SupervisedClassifier):
         return _folds(self.cv, y, groups, FOLDS_OF_C, "")
 
     def _chosen(
-        self,
-        bank: KernelBank,
-        problems: Sequence[Floats],
-        settings: Mapping[str, Any],
-        y: npt.NDArray[Any],
-        *,
-        sample_weight: Floats | None,
-        divided: Callable[[Any, int, str], _Folds],
+        self, settings: Mapping[str, Any], on_folds: _OnFolds
     ) -> tuple[Mapping[str, Any], _HeldOut | None]:
         """Return the C of the best mean score; set what :meth:`fit` tells of the choice."""
         given = self.Cs if np.iterable(self.Cs) and not isinstance(self.Cs, str) else [self.Cs]
         Cs = [positive("Cs", C) for C in given]
         tol = FOLDS_TOL * settings["tol"]
         each = [{**settings, "C": C, "tol": tol} for C in Cs]
-        folds = divided(self.cv, FOLDS_OF_C, "Add rows of it, or choose C without folds")
+        y, sample_weight = on_folds.y, on_folds.sample_weight
+        folds = on_folds.divided(self.cv, FOLDS_OF_C, "Add rows of it, or choose C without folds")
         scorer = _accuracy if self.scoring is None else get_scorer(self.scoring)
-        values = self._on_folds(bank, problems, folds, each, y, sample_weight)
+        values = on_folds.values(folds, each)
         scores = np.empty((len(Cs), len(folds)))
         for c, of_folds in enumerate(values):
             for f, (_, rows) in enumerate(folds):
