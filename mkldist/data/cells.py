@@ -32,7 +32,6 @@ MARKERS = frozenset(
 """Words that often stand for missing values, or for no row of data, in lower case."""
 FEWEST_NUMBERS = 3  # different ones, beside which such a word stands for a missing value
 SHOWN = 8
-LEAST_NINES = -9
 _LIMIT = re.compile(r"[<>≤≥]\s*\d+([.,]\d+)?")  # of detection
 HUGE = 1e20
 _NINES = re.compile(r"-9+|9{3,}")  # numbers that often stand for missing values
@@ -170,59 +169,39 @@ def _likely_numbers(texts: Sequence[str]) -> dict[str, str] | None:
     return None
 
 
-def apart(values: Floats) -> list[float]:
-    """Return the numbers of nines, such as -999 or 9999, that stand apart from all other values.
+def apart(x: Floats, *, nines: bool = False) -> Iterator[tuple[int, float]]:
+    """Yield column and value of ends that are farther from all others than these spread.
 
-    >>> apart(np.array([4.0, -999.0, 5.5, np.nan, -999.0])), apart(np.array([97.0, 98.0, 99.0]))
-    ([-999.0], [])
-    """
-    found: list[float] = []
-    if len(values) and values.min() > LEAST_NINES and values.max() < -LEAST_NINES:
-        return found
-    known = values[np.isfinite(values)]
-    for end in (known.min(initial=np.inf), known.max(initial=-np.inf)):
-        others = known[known != end]
-        if len(others) and _NINES.fullmatch(f"{end:.10g}"):
-            spread = max(float(np.ptp(others)), 1.0)
-            if min(abs(end - others.min()), abs(end - others.max())) > spread:
-                found.append(float(end))
-    return found
+    They are numbers of nines, such as -999 or 9999, and unless these alone are asked for also
+    repeated ends, huge ones, and -1 where all others are above 1.
 
-
-def apart_notes(names: Sequence[str], x: Floats) -> tuple[str, ...]:
-    """Return a line on each value that stands apart in some features (n, d)."""
-    low, high = np.fmin.reduce(x, initial=np.inf), np.fmax.reduce(x, initial=-np.inf)
-    columns: dict[float, list[str]] = {}
-    for place in np.flatnonzero((low <= LEAST_NINES) | (high >= -LEAST_NINES)).tolist():
-        for value in apart(x[:, place]):
-            columns.setdefault(value, []).append(repr(names[place]))
-    for place, value in _far_ends(x):
-        if (name := repr(names[place])) not in columns.setdefault(value, []):
-            columns[value].append(name)
-    return tuple(
-        f"the value {value:g} of {truncate(own, SHOWN)} stands apart from all others; "
-        f"missing_values = [{value:g}] takes it as missing, in all columns"
-        for value, own in columns.items()
-    )
-
-
-def _far_ends(x: Floats) -> Iterator[tuple[int, float]]:
-    """Yield column and value of repeated ends that are farther from the others than these spread.
-
-    One that is huge need not be repeated, and -1 need not be far where all others are above 1.
+    >>> list(apart(np.array([[4.0, -999.0, 5.5, np.nan, -999.0], [7.0, 8.0, 9.0, 9.0, 9.0]]).T))
+    [(0, -999.0)]
     """
     step = max(1, 2**20 // max(1, len(x)))
     for first, sign in product(range(0, x.shape[1], step), (1.0, -1.0)):
         block = sign * x[:, first : first + step]
         end = np.fmin.reduce(block, initial=np.inf)
         others = np.where(block > end, block, np.nan)
-        nearest, last = (
-            np.fmin.reduce(others, initial=np.inf),
-            np.fmax.reduce(others, initial=-np.inf),
-        )
-        far = nearest > end + np.maximum(last - nearest, 1.0)
-        far |= (sign * end == -1.0) & (nearest > 1.0)
-        far &= ((block == end).sum(axis=0) > 1) | (np.abs(end) > HUGE)
+        near = np.fmin.reduce(others, initial=np.inf)
+        last = np.fmax.reduce(others, initial=-np.inf)
+        far = (near > end + np.maximum(last - near, 1.0)) & (near < np.inf)
+        far |= (sign * end == -1.0) & (near > 1.0)
+        dropped = ((block == end).sum(axis=0) > 1) | (np.abs(end) > HUGE)
         for place in np.flatnonzero(far).tolist():
-            if len(np.unique(others[~np.isnan(others[:, place]), place])) >= FEWEST_NUMBERS:
-                yield first + place, sign * float(end[place])
+            value, own = sign * float(end[place]), others[:, place]
+            several = len(np.unique(own[~np.isnan(own)])) >= FEWEST_NUMBERS
+            if _NINES.fullmatch(f"{value:.10g}") or (dropped[place] and several and not nines):
+                yield first + place, value
+
+
+def apart_notes(names: Sequence[str], x: Floats) -> tuple[str, ...]:
+    """Return a line on each value that stands apart in some features (n, d)."""
+    columns: dict[float, list[str]] = {}
+    for place, value in apart(x):
+        columns.setdefault(value, []).append(repr(names[place]))
+    return tuple(
+        f"the value {value:g} of {truncate(own, SHOWN)} stands apart from all others; "
+        f"missing_values = [{value:g}] takes it as missing, in all columns"
+        for value, own in columns.items()
+    )

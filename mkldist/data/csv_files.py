@@ -71,24 +71,29 @@ def open_csv(
         lines, separator, quote = _plain_lines(text, format, where, notes)
         filled = ((n, fields) for n, fields in csv_rows(lines, separator, where, quote) if fields)
         names, rows = named_columns(filled, format, where, may_lack, known, notes)
-        problems = TableProblems(where, len(names))
+        yield table_of_rows(names, rows, where, notes)
 
-        def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
-            import pandas as pd
 
-            while block := list(islice(rows, count)):
-                for line, fields in block:
-                    if len(fields) != len(names):
-                        problems.ragged(line, len(fields))
-                whole = [(line, fields) for line, fields in block if len(fields) == len(names)]
-                cells = np.array([fields for _, fields in whole], dtype=object)
-                cells = cells.reshape(
-                    len(whole), len(names)
-                )  # one block, of which columns are taken fast
-                frame = pd.DataFrame(cells, columns=names, dtype=object)
-                yield frame[list(columns)], in_lines([line for line, _ in whole])
+def table_of_rows(
+    names: Sequence[str], rows: Rows, where: str, notes: Sequence[str], part: str = ""
+) -> Table:
+    """Return the table of rows with their lines; those of another length are problems."""
+    problems = TableProblems(where, len(names))
 
-        yield Table(tuple(names), read, problems, notes=tuple(notes))
+    def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
+        import pandas as pd
+
+        while block := list(islice(rows, count)):
+            whole = [(line, fields) for line, fields in block if len(fields) == len(names)]
+            for line, fields in block if len(whole) < len(block) else ():
+                if len(fields) != len(names):
+                    problems.ragged(line, len(fields))
+            cells = np.empty((len(whole), len(names)), dtype=object)  # of which columns are fast
+            cells[:] = [fields for _, fields in whole] if whole else cells
+            frame = pd.DataFrame(cells, columns=list(names), dtype=object)
+            yield frame[list(columns)], in_lines([line for line, _ in whole])
+
+    return Table(tuple(names), read, problems, notes=tuple(notes), part=part)
 
 
 def _plain_lines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -12,16 +12,23 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.core.wording import RowLabels, in_lines, truncate
-from mkldist.data.csv_files import LOOKED_AT, SHOWN, cell_text, looks_like_row, named_columns
+from mkldist.core.wording import truncate
+from mkldist.data.csv_files import (
+    LOOKED_AT,
+    SHOWN,
+    cell_text,
+    looks_like_row,
+    named_columns,
+    table_of_rows,
+)
 from mkldist.data.opening import REWRITE, check_file, check_unpacked, imports, opened
-from mkldist.data.tables import PLAIN, Table, TableProblems
+from mkldist.data.tables import PLAIN, Table
 from mkldist.errors import DataError, MkldistError
 from mkldist.spec.datasets import TableFormat
 from mkldist.spec.toml_texts import spelled
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 EXTENSIONS = (".xlsx", ".xlsm")
 
@@ -153,17 +160,5 @@ def _table(
         hint = f"Set part = another of {truncate([spelled(one) for one in sheets], SHOWN)}"
         raise DataError(place, "a sheet without cells", "a header and rows", hint)
     names, rows = named_columns(chain([first], rows), format, place, may_lack, known, notes)
-    problems = TableProblems(place, len(names))
-
-    def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
-        import pandas as pd
-
-        while block := list(islice(rows, count)):
-            for line, cells in block:
-                if len(cells) > len(names):
-                    problems.ragged(line, len(cells))
-            cells = [row[: len(names)] for _, row in block]
-            frame = pd.DataFrame(cells, columns=names, dtype=object)
-            yield frame[list(columns)], in_lines([line for line, _ in block])
-
-    return Table(tuple(names), read, problems, notes=tuple(notes), part=name)
+    padded = ((line, cells + [None] * (len(names) - len(cells))) for line, cells in rows)
+    return table_of_rows(names, padded, place, notes, name)

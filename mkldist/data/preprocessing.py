@@ -281,13 +281,6 @@ def graph_points(
     return (preprocessed(spec, dataset, split) if x is None else x)[known]
 
 
-def feature_scale(
-    spec: PreprocessingSpec, x: Floats, split: Split | None = None, weights: Floats | None = None
-) -> FeatureScale:
-    """Return the scaling of features x (n, d) by :func:`preprocessed`, without filling."""
-    return _Rows(x, *_fitted_rows(spec, split, weights)).scale(spec)
-
-
 def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
     """Return the standard deviation of each feature over all rows, filled and scaled, (d,).
 

@@ -26,7 +26,6 @@ PART_WORDS = ("train", "test", "unlabelled")
 SHOWN = 10
 MAX_DRAWS = 1000
 FEW_CLASSES = 5  # each in two groups, of which a draw leaves every class outside three folds
-MANY_GROUPS = 300  # of more, StratifiedGroupKFold would take seconds
 BEST_OF = 100  # draws of groups for a training part, of which the most even one counts
 ROW_BYTES = 16  # of a row of a split: its number in the draw, and in the split
 SEEDS = 2**32  # seeds of numpy's RandomState have 32 bits
@@ -221,9 +220,8 @@ def group_folds(
 ) -> Iterator[Ints]:
     """Yield the ascending rows of each fold of groups (n,).
 
-    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; of more than
-    ``MANY_GROUPS`` groups, those of each class are dealt out in turn.  Where a fold holds all rows
-    of a class, they are the first of up to ``MAX_DRAWS`` random draws without such a fold.
+    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; where a fold holds
+    all rows of a class, the first of up to ``MAX_DRAWS`` random draws without such a fold.
     Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
     """
     if labels is None:
@@ -234,28 +232,13 @@ def group_folds(
     random, counts = np.random.RandomState(seed % SEEDS), _class_counts(groups, labels)
     of_rows = np.unique(groups, return_inverse=True)[1]
     for _ in range(n_repeats):
-        if len(counts) > MANY_GROUPS:
-            fold = _dealt(counts, n_folds, random)
-        else:
-            fold = _stratified_fold(n_folds, groups, labels, random)
+        fold = _stratified_fold(n_folds, groups, labels, random)
         for _ in range(MAX_DRAWS * bool(((counts > 0).sum(axis=0) > 1).all())):
             held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
             if not (held_out == counts.sum(axis=0)).any():
                 break
             fold = random.permutation(len(counts)) % n_folds
         yield from (np.flatnonzero(fold[of_rows] == number) for number in range(n_folds))
-
-
-def _dealt(counts: Ints, n_folds: int, random: np.random.RandomState) -> Ints:
-    """Return the fold of each of G groups, dealt out in turn by the rarest class of each.
-
-    Shapes: counts (G, k).
-    """
-    drawn = random.permutation(len(counts))
-    order = drawn[np.argsort(_rarest_classes(counts)[drawn], kind="stable")]
-    fold: Ints = np.empty(len(counts), dtype=np.intp)
-    fold[order] = np.arange(len(counts)) % n_folds
-    return fold
 
 
 def _rarest_classes(counts: Ints) -> Ints:

@@ -524,7 +524,8 @@ def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:
         found["missing_values"] += [one for one in markers if one not in found["missing_values"]]
         found["units"] |= keys.get("units", {})
         found |= {key: keys[key] for key in ("decimal", "thousands") if key in keys}
-        for value in apart(column.numbers) if column.numbers is not None else ():
+        numbers = np.empty((0, 1)) if column.numbers is None else column.numbers[:, None]
+        for _, value in apart(numbers, nines=True):
             if value not in found["missing_values"]:
                 found["missing_values"].append(int(value))
     if found.get("decimal") == found.get("thousands", ""):

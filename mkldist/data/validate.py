@@ -121,7 +121,9 @@ def validate(
 def _labels_apart(labels: Labels) -> Iterator[str]:
     """Yield a line on each label of nines, such as -999, that stands apart from all others."""
     numbers = [*map(finite_number, labels.classes or ())] or labels.y.tolist()
-    for value in () if None in numbers else apart(np.array(numbers)):
+    if None in numbers:
+        return
+    for _, value in apart(np.array([numbers]).T, nines=True):
         keys = f'missing_values = [{value:g}] and unlabelled = "drop"'
         yield f"the label {value:g} stands apart from all others; {keys} leave its rows out"
 
@@ -361,25 +363,21 @@ def identical_lines(
         return ()
     import pandas as pd
 
-    keys = np.empty(len(x), dtype=np.int64)
+    keys = []
     for rows in row_blocks(len(x), 2 * x.itemsize * x.shape[1]):
-        block = x[rows] + 0.0  # -0.0 becomes 0.0
-        block[np.isnan(block)] = np.nan
-        own = block.view(np.dtype((np.void, block.itemsize * block.shape[1]))).ravel().tolist()
-        if texts is not None:
-            own = [(x, *t) for x, t in zip(own, texts.values[rows].tolist(), strict=True)]
-        keys[rows] = list(map(hash, own))
+        block = np.where(np.isnan(x[rows]), np.nan, x[rows] + 0.0)  # -0.0 becomes 0.0
+        words = [None] * len(block) if texts is None else map(tuple, texts.values[rows].tolist())
+        keys += [hash((row.tobytes(), own)) for row, own in zip(block, words, strict=True)]
     table = pd.DataFrame({"key": keys, "group": np.arange(len(x)) if groups is None else groups})
-    table = table[table.duplicated("key", keep=False)]
     table = table[table.groupby("key")["group"].transform("nunique") > 1]
     if table.empty:
         return ()
     first = table.iloc[0]
     other = table[(table["key"] == first["key"]) & (table["group"] != first["group"])]
+    places = (row_labels.of(int(one.index[0])) for one in (table, other))
     return (
         f"{pluralize(len(table), 'row')} are equal to others in all features, such as "
-        f"{row_labels.of(int(table.index[0]))} and {row_labels.of(int(other.index[0]))}; a test "
-        "point that equals a training point is no new one",
+        f"{' and '.join(places)}; a test point that equals a training point is no new one",
     )
 
 

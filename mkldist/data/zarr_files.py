@@ -1,25 +1,24 @@
-"""Data sets in zarr, read a few rows at a time: a group of x and y, or a table of columns."""
+"""Data sets in zarr: groups of named arrays such as x and y."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.core.arrays import Array, Floats
-from mkldist.core.wording import FROM_ONE, RowLabels, natural_key, truncate
-from mkldist.data.checks import as_features, check_feature_array, check_fits, rows_at_once
-from mkldist.data.npz_files import SPARSE_PARTS, NamedArrays
+from mkldist.core.arrays import Array
+from mkldist.core.wording import truncate
+from mkldist.data.checks import check_fits
+from mkldist.data.npz_files import NamedArrays
 from mkldist.data.opening import REWRITE, check_file, exists
-from mkldist.data.tables import Table, TableProblems
 from mkldist.errors import DataError, MkldistError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 EXTENSIONS = (".zarr",)
 MARKS = ("zarr.json", ".zarray", ".zgroup")
@@ -29,9 +28,8 @@ CHUNK_BYTES = 2**28
 """Most bytes of a chunk that is larger than its array: zarr unpacks all of it."""
 SHOWN = 5
 FEWER = "Write fewer rows or columns, or use a machine with more memory"
-FORMS = "a group with x (n, d) and y (n,), or with an array (n,) for each column"
+FORMS = "a group with x (n, d) and y (n,)"
 WRITE = "Write one: zarr.save_group(folder, x=X, y=y)"
-COLUMN_KINDS = "biufSUTOMm"
 _DAMAGE = (
     OSError, ValueError, KeyError, TypeError, RuntimeError, ArithmeticError, AttributeError,
     IndexError, AssertionError, MemoryError,  # the last by the sizes that chunks claim
@@ -94,40 +92,32 @@ def _check_array(array: Any, where: str) -> None:
         )
 
 
-def _check_whole(array: Any, where: str) -> None:
-    """Refuse an array of which chunks are not stored."""
-    if array.nchunks_initialized < array.nchunks:
-        hint = "Write the array again, with write_empty_chunks so that chunks of zeros are kept"
-        found = f"{array.nchunks_initialized} of {array.nchunks} chunks"
-        raise DataError(where, found, "all of them", hint)
-
-
 def whole_array(array: Any, where: str, hint: str) -> Array:
     """Read an array at once; `hint` says what to do about one that memory does not hold."""
-    _check_whole(array, where)
-    check_fits(array.nbytes, where, hint)
+    if array.nchunks_initialized < array.nchunks:
+        found = f"{array.nchunks_initialized} of {array.nchunks} chunks"
+        remedy = "Write the array again, with write_empty_chunks so that chunks of zeros are kept"
+        raise DataError(where, found, "all of them", remedy)
+    numbers = array.dtype.kind in "fiub"  # which become float64
+    check_fits(8 * array.size if numbers else array.nbytes, where, hint)
     values = np.asarray(array[...])
     return np.array(values.tolist(), dtype=str) if values.dtype.kind in "TO" else values
 
 
 @contextmanager
-def open_group(path: Path, where: str) -> Iterator[Table | ZarrArrays]:
-    """Open a group of zarr: named arrays, or a table where each array is a column."""
+def open_group(path: Path, where: str) -> Iterator[ZarrArrays]:
+    """Open a group of zarr: named arrays, features ``x`` or Gram matrices among them."""
     with opened_zarr(path, where) as node:
         if not isinstance(node, Mapping):
             found = f"a single array of shape {node.shape}"
             hint = "Name Gram matrices by grams = …, not by file" if node.ndim == 3 else WRITE
             raise DataError(where, found, FORMS, hint)
-        arrays = {name: node[name] for name in sorted(node, key=natural_key)}
-        groups = [repr(name) for name, one in arrays.items() if not hasattr(one, "shape")]
-        if groups or not arrays:
-            found = f"a group of groups ({truncate(groups, SHOWN)})" if groups else "an empty group"
+        arrays = {name: one for name, one in node.items() if hasattr(one, "shape")}
+        if not arrays:
+            found = f"a group of groups ({truncate([*map(repr, node)], SHOWN)})"
+            found = found if node else "an empty group"
             raise DataError(where, found, FORMS, "Name the folder of one group of arrays")
-        sparse = all(part in arrays for part in SPARSE_PARTS)
-        if sparse or "x" in arrays or "grams" in arrays:
-            yield ZarrArrays(arrays, where)
-        else:
-            yield _table(arrays, where)
+        yield ZarrArrays(arrays, where)
 
 
 class ZarrArrays(NamedArrays):
@@ -149,62 +139,3 @@ class ZarrArrays(NamedArrays):
 
     def __getitem__(self, name: str) -> Array:
         return whole_array(self._arrays[name], f"{self.where}, array {name!r}", self._hint)
-
-    def features(self, name: str) -> Floats:
-        """Return an array of features as (n, d) float64, read a few rows at a time."""
-        n, d = self.shape(name)
-        check_fits(8 * n * d, f"{self.where}, array {name!r}", FEWER)
-        x = np.empty((n, d))
-        array = self._arrays[name]
-        for rows in _row_slices([array], rows_at_once(8 * d)):
-            x[rows] = array[rows]
-        return x
-
-    def feature_blocks(self, name: str, rows: int) -> Iterator[Floats]:
-        """Yield successive rows of an array of features, about so many at a time."""
-        array = self._arrays[name]
-        for some in _row_slices([array], rows):
-            yield as_features(np.asarray(array[some]), f"{self.where}, array {name!r}")
-
-    def shape(self, name: str) -> tuple[int, int]:
-        """Return the shape (n, d) of an array, which must hold features."""
-        array, place = self._arrays[name], f"{self.where}, array {name!r}"
-        check_feature_array(array.shape, array.dtype, place)
-        _check_whole(array, place)
-        n, d = array.shape
-        return n, d
-
-
-def _table(arrays: Mapping[str, Any], where: str) -> Table:
-    """Return arrays of one length as columns of a table."""
-    shapes = {array.shape for array in arrays.values()}
-    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
-        of_each = truncate([f"{name!r} {array.shape}" for name, array in arrays.items()], SHOWN)
-        found = f"neither 'x' nor columns of one length: {of_each}"
-        raise DataError(where, found, FORMS, WRITE)
-    for name, array in arrays.items():
-        place = f"{where}, array {name!r}"
-        _check_whole(array, place)
-        if np.dtype(array.dtype).kind not in COLUMN_KINDS:
-            hint = "Convert it before saving: array.astype(float)"
-            raise DataError(place, f"an array of {array.dtype}", "numbers or text", hint)
-
-    def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
-        import pandas as pd
-
-        for some in _row_slices([arrays[name] for name in columns], rows):
-            values = {name: np.asarray(arrays[name][some]) for name in columns}
-            texts = {name: v.astype(object) for name, v in values.items() if v.dtype.kind in "TSU"}
-            yield pd.DataFrame(values | texts), FROM_ONE.after(some.start)
-
-    [[n_rows]] = shapes
-    return Table(tuple(arrays), read, TableProblems(where), n_rows)
-
-
-def _row_slices(arrays: Sequence[Any], rows: int) -> Iterator[slice]:
-    """Yield about so many successive rows of arrays of one length, whole chunks of the largest."""
-    n_rows = arrays[0].shape[0]
-    of_chunk = max((array.shards or array.chunks)[0] for array in arrays)
-    step = max(of_chunk, rows // of_chunk * of_chunk)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -49,7 +48,6 @@ from mkldist.data.tables import (
     pandas_frame,
 )
 from mkldist.data.views import ABSENT
-from mkldist.data.zarr_files import ZarrArrays
 from mkldist.errors import DataError, nearest
 from mkldist.fit.inputs import SHOWN, real_array
 from mkldist.kernel_functions.bases import is_sparse
@@ -177,16 +175,15 @@ def opened_rows(
 ) -> Iterator[NewRows]:
     """Open new rows, and match their columns with those of a model.
 
-    `source` is the path of a table (csv, Parquet, zarr …), of arrays (npz, mat, zarr) with features
-    ``x`` or the parts of a sparse matrix, or of a ``.svm`` file; or a DataFrame, an array, or a
-    sparse array.  Tables of files, and features of zarr groups, are read a block at a time, others
-    at once.  Features of arrays without ``feature_names`` stand for those of the model by their
-    position.  The label and others that were no features may be there or not, and so may features
-    that do not vary in the data of the model; columns that are `ignored` are left out.  Messages
-    name the place `where`, by default the path, and columns in options after `place`, such as
-    ``expression.`` of a view.  Rows that are `labelled` are read with their labels: the label
-    column of the model, or ``y`` beside arrays.  So are those of a file without a header that has
-    a column in the place of the label.
+    `source` is the path of a table (csv, Parquet …), of arrays (npz, mat, zarr) with features ``x``
+    or the parts of a sparse matrix, or of a ``.svm`` file; or a DataFrame, an array, or a sparse
+    array.  Tables of files are read a block at a time, others at once.  Features of arrays without
+    ``feature_names`` stand for those of the model by their position.  The label and others that
+    were no features may be there or not, and so may features that do not vary in the data of the
+    model; columns that are `ignored` are left out.  Messages name the place `where`, by default the
+    path, and columns in options after `place`, such as ``expression.`` of a view.  Rows that are
+    `labelled` are read with their labels: the label column of the model, or ``y`` beside arrays.
+    So are those of a file without a header that has a column in the place of the label.
     """
     where = where or str(source)
     with _opened(source, columns, where, sparse=sparse) as table:
@@ -282,34 +279,28 @@ def _frame_table(frame: Any, columns: SourceColumns, where: str) -> _Table:
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
         problems = TableProblems(where)
         x, texts, places = _frame_part(named, of_numbers, of_texts, where, FROM_ZERO, problems)
-        whole = _arrays_table(_slices(x), of_numbers, texts, places)
+        whole = _arrays_table(x, of_numbers, texts, places)
         return whole.read(of_numbers, of_texts, rows)
 
     return _Table(names, read)
 
 
-def _slices(x: Any) -> Callable[[int], Iterator[Any]]:
-    """Return a function that yields so many successive rows at a time."""
-    return lambda rows: (x[start : start + rows] for start in range(0, x.shape[0], rows))
-
-
 def _arrays_table(
-    blocks: Callable[[int], Iterator[Any]],
+    x: Any,
     names: Sequence[str],
     texts: Mapping[str, Sequence[str]],
     places: RowLabels,
     note: str = "",
 ) -> _Table:
-    """Return the table of blocks of features with names, and of texts of all rows."""
+    """Return the table of features with names, and of texts of all rows."""
     position = {name: place for place, name in enumerate(names)}
 
     def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        chosen, start = [position[name] for name in of_numbers], 0
-        for block in blocks(rows):
-            own = slice(start, start + block.shape[0])
-            x = block if chosen == list(range(block.shape[1])) else block[:, chosen]
-            yield x, {name: texts[name][own] for name in of_texts}, places.after(start)
-            start = own.stop
+        chosen = [position[name] for name in of_numbers]
+        for start in range(0, x.shape[0], rows):
+            own = slice(start, start + rows)
+            block = x[own] if chosen == list(range(x.shape[1])) else x[own][:, chosen]
+            yield block, {name: texts[name][own] for name in of_texts}, places.after(start)
 
     return _Table((*names, *texts), read, note)
 
@@ -326,7 +317,7 @@ def _array_table(given: Any, columns: SourceColumns, where: str, *, sparse: bool
             where, "sparse features", "dense ones, as the model has", "Call X.toarray()"
         )
     _check_arrays(x.shape[1], columns, where)
-    return _arrays_table(_slices(x), columns.numbers, {}, FROM_ZERO)
+    return _arrays_table(x, columns.numbers, {}, FROM_ZERO)
 
 
 def _archive_table(
@@ -335,17 +326,13 @@ def _archive_table(
     """Return the table of named arrays: features, names of rows, and texts."""
     place = f"{where}, array 'x'"
     matrix = npz_sparse(archive, where) if sparse else None
-    if isinstance(archive, ZarrArrays) and "x" in archive and not archive.transpose:
-        n_rows, width = archive.shape("x")
-        blocks: Callable[[int], Iterator[Any]] = partial(archive.feature_blocks, "x")
+    if matrix is not None:
+        x, place = matrix, where
+    elif columns.texts and not columns.numbers and "x" not in archive:
+        x = np.empty((len(archive.required(columns.texts[0], "texts")), 0))
     else:
-        if matrix is not None:
-            x, place = matrix, where
-        elif columns.texts and not columns.numbers and "x" not in archive:
-            x = np.empty((len(archive.required(columns.texts[0], "texts")), 0))
-        else:
-            x = npz_features(archive, where)
-        (n_rows, width), blocks = x.shape, _slices(x)
+        x = npz_features(archive, where)
+    n_rows, width = x.shape
     names = columns.numbers
     if FEATURE_NAMES in archive:
         own = feature_names(archive, width, where)
@@ -366,7 +353,7 @@ def _archive_table(
         labels = column(archive[own_label])
         check_length(f"{where}, array {own_label!r}", labels.shape, n_rows, "label")
         beside[columns.label or LABELS] = labels.astype(str).tolist()
-    return _arrays_table(blocks, names, beside, FROM_ONE)
+    return _arrays_table(x, names, beside, FROM_ONE)
 
 
 def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
@@ -386,7 +373,7 @@ def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, spars
         if not by_number:
             listed = truncate(names, SHOWN)
             note = f"its features have no names and are taken by their position: {listed}"
-        return _arrays_table(_slices(x), names, beside, raw.row_labels, note)
+        return _arrays_table(x, names, beside, raw.row_labels, note)
     place = {name: position for position, name in enumerate(names)}
     positions = np.array([place.get(name, -1) for name in raw.feature_names], dtype=np.intp)
     if not (positions >= 0).any() or not _are_numbered(names, "f"):
@@ -405,7 +392,7 @@ def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, spars
     if unknown:
         count, listed = pluralize(len(unknown), "feature"), truncate(unknown, SHOWN)
         note = f"{count} that no row of the model's data has ({listed}), left out"
-    return _arrays_table(_slices(x), names, beside, raw.row_labels, note)
+    return _arrays_table(x, names, beside, raw.row_labels, note)
 
 
 def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:

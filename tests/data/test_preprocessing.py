@@ -16,7 +16,6 @@ from mkldist.data import checks
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.preprocessing import (
     TargetScale,
-    feature_scale,
     filled,
     fitted_preprocessing,
     preprocessed,
@@ -201,5 +200,6 @@ def test_sparse_counts_of_terms_stay_sparse(fit):
 def test_a_large_mean_costs_no_digits_of_the_deviation(block: int, monkeypatch) -> None:
     monkeypatch.setattr(checks, "BLOCK_BYTES", block)
     small = np.random.default_rng(0).normal(size=(2000, 1))
-    found = feature_scale(spec(fit="all"), small + 1e9)
+    data = Dataset("t", small + 1e9, small[:, 0], None)
+    found = fitted_preprocessing(spec(fit="all"), data, None).scale
     assert found.spread[0] == pytest.approx(small.std(), rel=1e-7)

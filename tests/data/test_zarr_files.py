@@ -1,4 +1,4 @@
-"""Data sets in zarr: arrays, and tables of columns; `zarr_stores` that are whole or damaged."""
+"""Data sets in zarr: arrays that are whole or damaged."""
 
 import json
 import pickle
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import zarr
 
-from mkldist.data import checks, zarr_files
+from mkldist.data import checks
 from mkldist.data.dataset import RawData
-from mkldist.data.files import open_source, read_file
-from mkldist.data.tables import ColumnChoice, Table
+from mkldist.data.files import read_file
+from mkldist.data.tables import ColumnChoice
 from mkldist.data.zarr_files import is_zarr, open_group
 from mkldist.errors import DataError
 from tests.data.mistakes import mistake
@@ -43,9 +43,7 @@ def read(path: Path, choice: ColumnChoice = ColumnChoice()) -> RawData:  # noqa:
     return read_file(path, choice, "data set 't'")
 
 
-@pytest.mark.parametrize("block_bytes", [8 * 3 * 20, 2**23])
-def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, block_bytes):
-    monkeypatch.setattr(checks, "BLOCK_BYTES", block_bytes)
+def test_features_are_read_beside_their_labels(tmp_path):
     names = np.array(["b", "a", "c"])
     path = group(tmp_path, x=X.astype(np.float32), y=Y, feature_names=names)
     found = read(path)
@@ -54,11 +52,6 @@ def test_features_are_read_in_blocks_beside_their_labels(tmp_path, monkeypatch, 
     np.testing.assert_array_equal(found.labels, Y)
     assert found.feature_names == ("b", "a", "c")
     assert found.origin == "file t.zarr"
-    with open_source(path, "t") as source:
-        assert not isinstance(source, Table)
-    with open_group(path, "t") as arrays:
-        parts = [len(part) for part in arrays.feature_blocks("x", block_bytes // 24)]
-    assert parts == ([16, 16, 16, 2] if block_bytes < 2**23 else [50])
 
 
 def test_partitions_names_and_another_array_of_labels(tmp_path):
@@ -70,38 +63,12 @@ def test_partitions_names_and_another_array_of_labels(tmp_path):
     assert found.partitions[0].test.tolist() == [*range(9, 50)]
 
 
-@pytest.mark.parametrize("chunk", [7, 50])
-def test_a_group_of_columns_is_a_table(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(checks, "BLOCK_BYTES", 100)
-    columns = {f"f{j}": X[:, j % 3] * (j + 1) for j in range(11)}
-    words = np.array(["red", "blue"])[Y]
-    path = group(tmp_path, chunk, **columns, label=NAMES, colour=words, key=np.arange(50))
-    found = read(path, ColumnChoice(categorical=("colour",), id="key"))
-    assert found.feature_names == (*columns, "colour=blue", "colour=red")  # f2 before f10
-    np.testing.assert_array_equal(found.x[:, 10], columns["f10"])
-    np.testing.assert_array_equal(found.x[:, 11], Y)
-    assert found.labels.tolist() == NAMES.tolist()
-    assert found.ids.tolist() == [str(row) for row in range(50)]
-    with open_source(path, "t") as source:
-        assert isinstance(source, Table)
-
-
-def test_columns_are_read_by_whole_chunks_of_the_longest(tmp_path):
-    path = group(tmp_path, a=X[:, 0])
-    zarr.open_group(path, mode="a").create_array("b", data=X[:, 1], chunks=(20,))
-    with open_group(path, "t") as table:
-        parts = [len(part) for part, _ in table.read(["a", "b"], 10)]
-    assert parts == [20, 20, 10]
-
-
 def test_texts_of_any_length(tmp_path):
     path = tmp_path / "t.zarr"
     node = zarr.open_group(path, mode="w")
-    node.create_array("a", data=X[:, 0])
+    node.create_array("x", data=X)
     label = node.create_array("label", shape=50, chunks=9, dtype=str)
     label[:] = NAMES.astype(object)
-    assert read(path).labels.tolist() == NAMES.tolist()
-    node.create_array("x", data=X)
     assert read(path, ColumnChoice("label")).labels.tolist() == NAMES.tolist()
 
 
@@ -121,11 +88,7 @@ def test_both_formats(tmp_path, zarr_format):
         ({"x": X[:, 0], "y": Y}, ["array 'x'", "shape (50,)"]),
         ({"x": X.astype(str), "y": Y}, ["array 'x'", "real numbers"]),
         ({"grams": X[None], "y": Y}, ["by grams"]),
-        ({"a": X, "label": Y}, ["columns of one length", "'a' (50, 3)", "x (n, d) and y (n,)"]),
-        ({"a": X[:9, 0], "label": Y}, ["columns of one length", "'label' (50,)"]),
-        ({"a": X[:, 0].astype(complex), "label": Y}, ["array 'a'", "complex128"]),
-        ({"a": X[:, 0], "b": Y}, ["label, class, target"]),
-        ({"label": Y}, ["1 column"]),
+        ({"a": X[:, 0], "label": Y}, ["no array 'x'"]),
         ({}, ["an empty group"]),
     ],
 )
@@ -154,24 +117,20 @@ def test_folders_that_hold_no_group(tmp_path):
         read(tmp_path / "file.zarr")
 
 
-@pytest.mark.parametrize("columns", [False, True])
-def test_lost_and_damaged_chunks_are_refused(tmp_path, columns):
-    arrays = {"a": X[:, 0], "label": Y} if columns else {"x": X, "y": Y}
-    path = group(tmp_path, **arrays)
-    first = next(iter(arrays))
-    chunk = next(p for p in sorted((path / first / "c").rglob("*")) if p.is_file())
+def test_lost_and_damaged_chunks_are_refused(tmp_path):
+    path = group(tmp_path, x=X, y=Y)
+    chunk = next(p for p in sorted((path / "x" / "c").rglob("*")) if p.is_file())
     chunk.write_bytes(b"no codec wrote this")
     with mistake("damaged or cut short"):
         read(path)
     chunk.unlink()
-    with mistake(f"array {first!r}", "6 of 7 chunks", "write_empty_chunks"):
+    with mistake("array 'x'", "6 of 7 chunks", "write_empty_chunks"):
         read(path)
 
 
 def test_features_that_do_not_fit_are_refused_before_they_are_read(tmp_path, monkeypatch):
     path = group(tmp_path, x=X.astype(np.int8), y=Y)
     monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 8 * X.size - 1)
-    monkeypatch.setattr(zarr_files, "_row_slices", None)
     with open_group(path, "t") as arrays, mistake("an array of", "half of this machine's memory"):
         arrays.features("x")
 

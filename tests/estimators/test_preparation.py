@@ -13,7 +13,8 @@ from sklearn.preprocessing import RobustScaler
 
 import mkldist
 from mkldist import MKLClassifier, MKLRegressor, SemiSupervisedMKLClassifier
-from mkldist.data.preprocessing import feature_scale
+from mkldist.data.dataset import Dataset
+from mkldist.data.preprocessing import preprocessed
 from mkldist.errors import DataError, SpecError
 from mkldist.fit.preprocess import check_labels, fitted_numbers, preparation
 from mkldist.kernels import Gaussian
@@ -25,7 +26,9 @@ X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 10, 0.1, 0] + [0, 3, 5, 
 @pytest.mark.parametrize("word", ["zscore", "minmax", "none"])
 def test_words_scale_as_in_a_sweep(word):
     found = preparation(None, word).fit(X).transform(X)
-    expected = feature_scale(PreprocessingSpec(scale=word), X).scaled(X)
+    expected = preprocessed(
+        PreprocessingSpec(scale=word, fit="all"), Dataset("t", X, X[:, 0], None)
+    )
     np.testing.assert_allclose(found[:, :3], expected[:, :3], atol=1e-12)
     assert np.ptp(found[:, 3]) == 0.0
 
