@@ -76,7 +76,7 @@ def init_command(
 
     Tables of the same rows, such as gene expression beside clinical data, are joined by --view.
     """
-    from mkldist.cli.first_sweep import first_sweep, sweep_name
+    from mkldist.cli.first_sweep import first_sweep, sweep_name, told
     from mkldist.cli.schema import FILE, write_schema
     from mkldist.cli.sweeps import plan_command
     from mkldist.core.durable import check_free, write_file, writing
@@ -88,8 +88,8 @@ def init_command(
     with writing(target):
         write_file(target, [text.encode()])
     write_schema(target.parent / FILE)
-    for note in facts.notes(target):
-        click.echo(note)
+    for line in told(text):
+        click.echo(line)
     click.echo(f"wrote {target}, and {FILE} by which editors check it; its plan:\n")
     context.invoke(plan_command, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
     click.echo(f"\n{command_line('sweep', target)} runs it")

@@ -107,10 +107,13 @@ class Facts:
         return negative_first(self.classes) if len(counts) == len(self.classes) == 2 else ()
 
     @property
-    def n_unlabelled(self) -> int:
-        """Number of rows without a label."""
+    def unlabelled(self) -> str:
+        """The rows without a label in words; empty for none."""
         labels = self.look.columns[self.look.label].values if self.look else ()
-        return sum(value.casefold() in MISSING_LABELS for value in labels)
+        missing = Counter(value for value in labels if value.casefold() in MISSING_LABELS)
+        words = [repr(word) for word in missing if word]
+        said = f", {' and '.join(words)} being read as missing" if words else ""
+        return f"{pluralize(missing.total(), 'row')} without a label{said}" if missing else ""
 
     @property
     def texts(self) -> list[str]:
@@ -134,47 +137,6 @@ class Facts:
         if self.look and self.look.groups and not _hinders_groups(self.look, self.look.groups):
             return not _hinders_groups(self.look, self.look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
-
-    def _column_notes(self, file: Path) -> Iterator[str]:
-        """Yield what columns are left out or read as no numbers, and words for missing labels."""
-        own = [] if self.look is None else [self.look]
-        for look in (*own, *(view.look for view in self.views.values())):
-            for column in look.ignored:
-                if column in look.copies:
-                    said = f"{SAYS_LABEL}, so it is no feature; see ignore in {file}"
-                    yield f"column {column.name!r} {said}"
-                elif column.units:
-                    said = f"holds {_reason(column)}, and is no feature until they are in one unit"
-                    yield f"column {column.name!r} {said}"
-            for column in (*look.ignored, *look.categorical):
-                if column.holds_codes:
-                    yield f"column {column.name!r} holds {CODES}, and is read as no number"
-        labels = [value for look in own for value in look.columns[look.label].values if value]
-        for word, count in Counter(v for v in labels if v.casefold() in MISSING_LABELS).items():
-            read = f"the label {word!r} of {pluralize(count, 'row')} is read as missing"
-            yield f"{read}; to keep it as a class, spell it otherwise in the file"
-
-    def notes(self, file: Path) -> Iterator[str]:
-        """Yield what the sweep file does of itself, in words for the terminal."""
-        for name, table in (("", self.format), *((n, v.format) for n, v in self.views.items())):
-            for key, value in table.changes.items():
-                of = f"view {name!r}: " if name else ""
-                yield f"{of}{_words(key, value)}: {key} = {spelled(value)}"
-        yield from self._column_notes(file)
-        column = self.look and self.look.groups
-        if column:
-            values = f"{len(column.counts)} values in {self.n_rows} rows"
-            yield f"{column.name!r} repeats: {values}; see groups in {file}"
-        if self.n_rows > MANY_ROWS:
-            kept = "" if self.regression else ", classes in proportion"
-            drawn = f"{PART_ROWS} of {self.n_rows} rows, drawn at random{kept}"
-            yield f"the sweep takes {drawn}; see n_points in {file}"
-        if self.rare is not None:
-            count, total = self.classes[self.rare], sum(self.classes.values())
-            yield (
-                f"class {self.rare!r} has {count} of {total} rows: each class weighs the same, and "
-                f"settings are chosen by the balanced error; see class_weight and metric in {file}"
-            )
 
 
 def sweep_name(path: Path) -> str:
@@ -204,6 +166,12 @@ def first_sweep(data: Path, file: Path, facts: Facts) -> str:
         [*_head(data, file, facts), *_dataset(data, file, facts), *_views(data, file, facts),
          *_splits(facts), *_bank(facts, data), *_methods(facts), ""]
     )  # fmt: skip
+
+
+def told(text: str) -> list[str]:
+    """Return the lines of a sweep file that say what becomes of the data."""
+    of_data = text.partition("[[datasets]]")[2].partition("[[banks]]")[0]
+    return [line for line in of_data.splitlines() if "# " in line]
 
 
 def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
@@ -238,9 +206,8 @@ def _dataset(data: Path, file: Path, facts: Facts) -> Iterator[str]:
     if facts.look is not None:
         yield from _roles(facts.look)
     yield from _impute(facts)
-    if facts.n_unlabelled:
-        without = f"{pluralize(facts.n_unlabelled, 'row')} without a label"
-        yield _line('unlabelled = "drop"', f"leaves out {without}")
+    if facts.unlabelled:
+        yield _line('unlabelled = "drop"', f"leaves out {facts.unlabelled}")
     if facts.rare is not None:
         yield _line('class_weight = "balanced"', f"so that {_rare(facts)} count like the others")
     if facts.n_rows > MANY_ROWS:
@@ -259,16 +226,10 @@ def _file(data: Path, file: Path, key: str = "file") -> str:
 def _format(format: TableFormat) -> Iterator[str]:
     """Yield the keys that say how a table is written."""
     for key, value in format.changes.items():
-        yield _line(f"{key} = {spelled(value, None)}", _words(key, value))
-
-
-def _words(key: str, value: Any) -> str:
-    """Return what a key of a format says."""
-    return (
-        "the first line names the columns"
-        if (key, value) == ("header", True)
-        else FORMAT_WORDS[key]
-    )
+        words = FORMAT_WORDS[key]
+        if (key, value) == ("header", True):
+            words = "the first line names the columns"
+        yield _line(f"{key} = {spelled(value, None)}", words)
 
 
 def _impute(facts: Facts) -> Iterator[str]:
@@ -370,14 +331,6 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
         coded = [column.name for column in look.categorical if column.holds_codes]
         said = f"; {', '.join(coded)}: {CODES}" if coded else ""
         yield _line(f"categorical = {spelled(names, None)}", f"a feature for each value{said}")
-    for group in look.columns[look.label].alike if look.label else ():
-        yield f"# NOTE: the classes {' and '.join(map(repr, group))} differ in capitals alone"
-    for column in look.others:
-        if (value := column.repeated) is not None and look.row_names is None:
-            count = column.counts[value]
-            yield (
-                f"# NOTE: {column.name!r} would name the rows, but {value!r} occurs {count} times"
-            )
 
 
 def _reason(column: Column) -> str:

@@ -46,7 +46,6 @@ MOST_FRACTIONS = 5  # of which some are not whole
 FEWEST_LETTERS = 10  # of a sequence whose column is not called so, on the average
 FEWEST_ROWS = 10  # of a column that is taken for the numbers of the rows
 MOSTLY = 0.8  # share of the values that tells what a column holds; the others are slips
-NEARLY = 0.95  # share of different values in a column that was meant to name the rows
 SHOWN = 8
 FEWEST_VALUES = 10  # of a column whose gaps are filled
 FEWEST_GROUPS = 6  # of a column whose rows of equal value stay together
@@ -255,20 +254,6 @@ class Column:
         return re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
 
     @property
-    def repeated(self) -> str | None:
-        """The value that occurs most often, in a column that all but names the rows; else None."""
-        if self.is_numeric and not self._called_id:
-            return None
-        if self.holds_dates or self.holds_texts or self.holds_sequences or self.names_rows:
-            return None
-        if self.units:
-            return None
-        if len(self.counts) < NEARLY * len(self.values) or len(self.values) < FEWEST_ROWS:
-            return None
-        value, count = self.counts.most_common(1)[0]
-        return value if count > 1 else None
-
-    @property
     def is_categorical(self) -> bool:
         """True if the column holds few different texts."""
         if self.is_numeric:
@@ -296,14 +281,6 @@ class Column:
             if pairs.setdefault(value, of_label) != of_label or (len(pairs) > n_classes):
                 return False
         return n_known >= FEWEST_COPIED + len(pairs) and len({*pairs.values()}) == len(pairs) > 1
-
-    @property
-    def alike(self) -> list[tuple[str, ...]]:
-        """Values that differ in capitals alone."""
-        folded: dict[str, list[str]] = {}
-        for value in self.counts:
-            folded.setdefault(value.casefold(), []).append(value)
-        return [tuple(values) for values in folded.values() if len(values) > 1]
 
 
 def are_real(numbers: Collection[float | None]) -> bool:
@@ -465,20 +442,14 @@ def read_columns(
 
 def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
     """Yield each column of cells (n, d) as finite numbers, None where it holds others."""
-    try:
-        found = cells.astype(np.float64)
-    except (TypeError, ValueError):
-        if cells.shape[1] == 1:
+    for column in cells.T:
+        try:
+            found = column.astype(np.float64)
+        except (TypeError, ValueError):
             yield None
-            return
-        half = cells.shape[1] // 2
-        yield from _numbers(cells[:, :half])
-        yield from _numbers(cells[:, half:])
-        return
-    as_texts = "_" in "".join(map(str, cells.ravel()))  # as Python alone writes numbers
-    finite: npt.NDArray[np.bool_] = np.all(np.isfinite(found), axis=0)
-    for column, known in zip(found.T, finite, strict=True):
-        yield column if known and not as_texts else None
+            continue
+        as_texts = "_" in "".join(map(str, column))  # as Python alone writes numbers
+        yield found if np.isfinite(found).all() and not as_texts else None
 
 
 def inspected(

@@ -53,9 +53,10 @@ def function_identity(call: Callable[..., Any]) -> str:
     False
     """
     plain = plain_function(call)
-    source, held = _source(plain), call
+    held: list[Any] = [call]
+    source = _source(plain)
     if source and inspect.isclass(plain):  # which cloudpickle numbers anew in every process
-        held = None if plain is call else vars(call)
+        held = [] if plain is call else [vars(call)]
     digest = hashlib.blake2b(source, digest_size=10)
     try:
         digest.update(cloudpickle.dumps([held, getattr(plain, "__qualname__", ""), _data(plain)]))

@@ -43,7 +43,7 @@ def run_init(*words: str, typed: str | None = None) -> Result:
 def test_it_writes_a_sweep_and_prints_its_plan(here):
     done = run_init("../data/my heart.csv", "--label", "state")
     assert done.exit_code == 0
-    assert done.output.startswith("wrote my_heart.toml, and mkldist.schema.json")
+    assert "\nwrote my_heart.toml, and mkldist.schema.json" in done.output
     assert "my_heart: 50 runs in 5 batches" in done.output
     assert "left out:  'no' (names the rows)" in done.output
     assert done.output.endswith("mkldist sweep my_heart.toml runs it\n")
@@ -153,7 +153,7 @@ def test_a_column_that_repeats_is_told():
     rows = "\n".join(f"{100 + i // 2},{i * 7 % 11},{'ab'[i % 2]}" for i in range(40))
     Path("t.csv").write_text(f"patient_id,x,label\n{rows}\n")
     done = run_init("t.csv")
-    assert "'patient_id' repeats: 20 values in 40 rows; see groups in t.toml\n" in done.output
+    assert "# 20 values in 40 rows: rows of one stay in one part\n" in done.output
     assert "left out:  'patient_id' (divides the rows)" in done.output
     assert "groups:    20, whose rows stay in one part" in done.output
 
@@ -166,8 +166,8 @@ def test_a_rare_class_and_a_part_of_the_rows_are_told(ending):
     else:
         pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "label": y.astype(int)}).to_csv("t.csv")
     done = run_init(f"t.{ending}")
-    assert "class '1' has 510 of 5100 rows: each class weighs the same" in done.output
-    assert "takes 2000 of 5100 rows, drawn at random, classes in proportion" in done.output
+    assert "the 510 rows of '1', of 5100, count like the others" in done.output
+    assert "# of 5100 rows, drawn at random, classes in proportion" in done.output
     assert "0 (1800 rows) is -1, 1 (200 rows) is +1" in done.output
 
 
@@ -371,7 +371,7 @@ def test_words_and_numbers_for_missing_labels_are_said():
     for name, odd in (("na.csv", "NA"), ("nines.csv", "-999")):
         labels = [(("0", "1", odd)[i % 3], i * 7 % 11) for i in range(30)]
         pd.DataFrame(labels, columns=["class", "a"]).to_csv(name, index=False)
-    assert "the label 'NA' of 10 rows is read as missing" in run_init("na.csv").output
+    assert "10 rows without a label, 'NA' being read as missing" in run_init("na.csv").output
     assert load_sweep(Path("na.toml")).datasets[0].unlabelled == "drop"
     run_init("nines.csv")
     text = Path("nines.toml").read_text().replace("missing_values", "# ").replace("classes", "# ")
@@ -389,7 +389,7 @@ def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     frame.to_csv("t.csv", index=False)
     view.to_csv("v.csv", index=False)
     done = run_init("t.csv", "--label", "state", "--view", "v=v.csv", "--id", "patient")
-    assert [f"'{name}' says the label" in done.output for name in ("state", "sick")] == [True] * 2
+    assert done.output.count("# says the label") == 2
     view[["patient", "state"]].to_csv("labels.csv", index=False)
     with pytest.raises(MkldistError, match=r"no feature in labels\.csv: 'state' would say"):
         run_init("t.csv", "--label", "state", "--view", "v=labels.csv", "--to", "no.toml")

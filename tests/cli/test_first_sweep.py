@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mkldist.cli.first_sweep import Facts, first_sweep, sweep_name
+from mkldist.cli.first_sweep import Facts, first_sweep, sweep_name, told
 from mkldist.data.table_profile import TableProfile, read_columns
 from mkldist.planning.model import Plan
 from mkldist.run.cluster import ConnectOptions
@@ -65,12 +65,6 @@ def test_inner_folds_choose_c_where_each_class_has_rows_for_them(tmp_path, few, 
     assert {run.method for run in plan.runs if run.on_path} == {"level"}
 
 
-def test_what_looks_odd_is_said(tmp_path):
-    path = table(tmp_path / "t.csv", 2, ["yes", "no", "Yes"] * 10)
-    text = first_sweep(path, path, Facts.of(TableProfile(read_columns(path), "target")))
-    assert "# NOTE: the classes 'yes' and 'Yes' differ in capitals alone\n" in text
-
-
 def test_a_class_in_capitals_decides_nothing(tmp_path):
     path = table(tmp_path / "t.csv", 2, ["yes", "no", "no", "no", "no"] * 6 + ["Yes"])
     facts = Facts.of(TableProfile(read_columns(path), "target"))
@@ -80,13 +74,12 @@ def test_a_class_in_capitals_decides_nothing(tmp_path):
     assert "\nfolds = 3 " in text
 
 
-def test_texts_and_a_name_that_occurs_twice_are_said(tmp_path):
+def test_texts_are_said_and_a_name_that_occurs_twice_groups_rows(tmp_path):
     path = tmp_path / "t.csv"
     rows = [f"P{min(i, 28)},seen at {i} hours,{i / 7},{'ab'[i % 2]}" for i in range(30)]
     path.write_text("\n".join(["patient,note,x,target", *rows]))
     text = first_sweep(path, path, Facts.of(TableProfile(read_columns(path), "target")))
     assert '# texts = ["note"]' in text
-    assert "# NOTE: 'patient' would name the rows, but 'P28' occurs 2 times\n" in text
     assert '\nid = "patient" ' in text
     assert '\ngroups = "patient"' in text
 
@@ -171,12 +164,12 @@ def test_many_rows_begin_with_a_part(tmp_path):
 def test_a_rare_class_is_weighed_and_chosen_for(tmp_path, counts, rare):
     facts = Facts(100, 4, regression=not counts, classes=counts)
     assert facts.rare == rare
-    text, said = first_sweep(Path("d.svm"), Path("d.toml"), facts), "".join(facts.notes(Path("d")))
+    text = first_sweep(Path("d.svm"), Path("d.toml"), facts)
     asked = 'class_weight = "balanced"' in text, 'metric = "balanced_error"' in text
     assert asked == (rare is not None,) * 2
     if rare:
         assert f"the {counts[rare]} rows of '{rare}', of 100," in text
-        assert f"class '{rare}' has {counts[rare]} of 100 rows" in said
+        assert f"the {counts[rare]} rows of '{rare}', of 100," in "".join(told(text))
 
 
 def test_the_sweep_of_a_rare_class_has_its_plan(tmp_path):

@@ -157,20 +157,6 @@ def test_free_text_names_no_rows():
 
 
 @pytest.mark.parametrize(
-    ("one", "repeated"),
-    [
-        (column(*(f"P{i}" for i in range(30)), "P7", name="patient"), "P7"),
-        (column(*(str(100 * i) for i in range(30)), "700", name="patient_id"), "700"),
-        (column(*(str(i) for i in range(0, 90, 3)), "3", name="age"), None),
-        (column(*(f"P{i}" for i in range(30)), name="patient"), None),
-        (column(*"abcabcabcabc", name="site"), None),
-    ],
-)
-def test_a_column_that_all_but_names_the_rows_has_its_repeated_value_told(one, repeated):
-    assert one.repeated == repeated
-
-
-@pytest.mark.parametrize(
     ("one", "regression"),
     [
         (column(*(f"{i / 7}" for i in range(30))), True),
@@ -180,11 +166,6 @@ def test_a_column_that_all_but_names_the_rows_has_its_repeated_value_told(one, r
 )
 def test_many_different_numbers_are_no_classes(one, regression):
     assert one.is_regression is regression
-
-
-def test_spellings_that_differ_in_capitals_alone_are_told():
-    assert column("Yes", "no", "yes", "no").alike == [("Yes", "yes")]
-    assert column("yes", "no").alike == []
 
 
 def test_the_label_is_the_one_column_that_is_called_so(patients):
