@@ -176,16 +176,6 @@ def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
         )
 
 
-def check_diagonal(matrix: Floats, tolerance: float, where: str) -> None:
-    """Raise GramError if an entry of the diagonal lies below ``-tolerance trace(K)``."""
-    diagonal = np.diagonal(matrix)
-    if float(diagonal.min()) < -tolerance * float(diagonal.sum()):
-        i = int(np.argmin(diagonal))
-        raise GramError(
-            where, f"entry ({i}, {i}) of {diagonal[i]:g}", "no negative entry on the diagonal"
-        )
-
-
 def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:
     """Raise GramError if a symmetric matrix has an eigenvalue below ``-tolerance trace(K)``."""
     trace = float(np.trace(matrix))

@@ -106,7 +106,7 @@ def solve(
     laplacian: Any = None,
     weights: npt.ArrayLike | None = None,
     groups: Sequence[object] | None = None,
-    check: Literal["full", "active", "none"] | None = None,
+    check: Literal["full", "none"] | None = None,
     verbose: bool | int = False,
     **params: Any,
 ) -> Solution:
@@ -130,7 +130,7 @@ def solve(
         For ``group_mkl``, the group of each kernel by name or number, e.g. its view; None for a
         kernel of its own group.  By default kernels of a bank on the same features form a group,
         and each Gram matrix is one of its own.
-    check : {"full", "active", "none"}, optional
+    check : {"full", "none"}, optional
         Check of Gram matrices, see :meth:`mkldist.KernelBank.from_grams`; by default ``"full"``.
     verbose : bool or int
         True prints the bounds about once a second, and the outcome; 2 those of every iteration.
@@ -180,7 +180,7 @@ def solve_path(
     laplacian: Any = None,
     weights: npt.ArrayLike | None = None,
     groups: Sequence[object] | None = None,
-    check: Literal["full", "active", "none"] | None = None,
+    check: Literal["full", "none"] | None = None,
     verbose: bool | int = False,
     **params: Any,
 ) -> list[Solution]:
@@ -323,7 +323,7 @@ def _solver(
     laplacian: Any,
     weights: Any,
     groups: Any,
-    check: Literal["full", "active", "none"] | None,
+    check: Literal["full", "none"] | None,
     verbose: int,
 ) -> Callable[..., Solution]:
     """Convert and check what a user gives, and return what runs the method on it.
@@ -381,7 +381,6 @@ def _solver(
         with threads_for(view.n_points):
             job = Job(method.name, view, problem, method.solve(problem, settings))
             found = solve_job(job, method, settings, made.factored)
-            made.check_active(found.solution.kernel_weights)
         solution = found.solution
         lines.ended(solution)
         if found.limit:

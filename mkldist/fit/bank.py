@@ -23,9 +23,7 @@ from mkldist.bank.build import build_blocks, open_bank
 from mkldist.bank.cache import NodeCache, default_directory
 from mkldist.bank.device import on_device
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors, least_bytes
-from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import RecomputedBank
-from mkldist.bank.requests import Combine
 from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
 from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
@@ -49,7 +47,6 @@ from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, spa
 from mkldist.data.grams import (
     LARGEST_SINGLE,
     Repairs,
-    check_diagonal,
     check_symmetric,
     semidefinite,
     tolerance_of,
@@ -208,7 +205,7 @@ def parallel_map(work: Callable[[slice], None], n_kernels: int, entries: int) ->
         list(pool.map(work, parts))
 
 
-Check = Literal["full", "active", "none"]
+Check = Literal["full", "none"]
 
 
 @dataclass(frozen=True)
@@ -216,8 +213,7 @@ class Inspection:
     """Checks of single Gram matrices before a solver sees them.
 
     ``"full"`` requires finite, symmetric and positive semi-definite matrices, and sets eigenvalues
-    slightly below zero to zero.  ``"active"`` requires finite and symmetric matrices without
-    negative entries on the diagonal.  ``"none"`` requires finite ones.  The tolerance is that of
+    slightly below zero to zero.  ``"none"`` requires finite ones.  The tolerance is that of
     asymmetry relative to the largest entry, and of negative eigenvalues relative to the trace;
     `where` is the place to name in a message.
     """
@@ -229,11 +225,7 @@ class Inspection:
 
     @classmethod
     def of(
-        cls,
-        check: str,
-        dtype: np.dtype[Any],
-        where: str = "grams",
-        indefinite: str | None = None,
+        cls, check: str, dtype: np.dtype[Any], where: str = "grams", indefinite: str | None = None
     ) -> Inspection:
         """Return the checks of this name for matrices that were stored in a type."""
         check_word("check", check, get_args(Check))
@@ -245,42 +237,15 @@ class Inspection:
             repairs = Repairs(cast(Indefinite, indefinite))
         return cls(cast(Check, check), tolerance_of(dtype), where, repairs)
 
-    def sound(self, stack: Floats, largest: float) -> list[bool]:
-        """Return which of some matrices are finite and, unless unchecked, equal their transpose.
-
-        No entry of their diagonals is negative, or larger than `largest`.
-        """
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = np.isfinite(stack.sum(axis=(1, 2)))
-        diagonals = np.einsum("mii->mi", stack)
-        found &= (diagonals >= 0.0).all(axis=1) & (diagonals <= largest).all(axis=1)
-        if self.check != "none":
-            found &= (stack == stack.swapaxes(1, 2)).all(axis=(1, 2))
-        return cast("list[bool]", found.tolist())
-
-    def inspected(self, matrix: Floats, kernel: int, *, sound: bool = False) -> Floats:
-        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero.
-
-        One that is known to be sound needs no check but that of its eigenvalues.
-        """
+    def inspected(self, matrix: Floats, kernel: int, largest: float = LARGEST) -> Floats:
+        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
         place = f"{self.where}: kernel {kernel}"
-        if not sound and self.check == "none":
-            check_finite_matrix(matrix, place)
-        elif not sound:
-            check_symmetric(matrix, self.tolerance, place)
-            if self.check == "active":
-                check_diagonal(matrix, self.tolerance, place)
-        if self.check != "full":
+        if self.check == "none" or largest < LARGEST:
+            check_finite_matrix(matrix, place, largest)
+        if self.check == "none":
             return matrix
+        check_symmetric(matrix, self.tolerance, place)
         return semidefinite(matrix, self.tolerance, place, self.repairs, kernel)
-
-    def require_semidefinite(self, matrix: Floats, kernel: int) -> None:
-        """Raise GramError if a symmetric matrix has eigenvalues below zero, beyond rounding."""
-        place = f"{self.where}: kernel {kernel}"
-        if semidefinite(matrix, self.tolerance, place) is not matrix:
-            found = "eigenvalues slightly below zero, and a positive weight"
-            hint = "Set check='full', which sets such eigenvalues to zero before the method starts"
-            raise GramError(place, found, "a positive semi-definite matrix", hint)
 
     def map(self, work: Callable[[slice], None], stack: npt.NDArray[Any]) -> None:
         """Call ``work(kernels)`` for slices of a stack, with what factorises matrices loaded."""
@@ -312,28 +277,16 @@ def inspected_stack(stack: npt.NDArray[Any], inspection: Inspection) -> npt.NDAr
 def packed_bank(
     stack: npt.NDArray[Any], inspection: Inspection, dtype: npt.DTypeLike = np.float64
 ) -> MemoryBank:
-    """Check matrices (M, n, n) of numbers and pack them, a few at a time, several side by side.
-
-    What needs no second look, finite and to the bit symmetric matrices, is found for several
-    matrices at once; others are inspected one by one.
-    """
+    """Check matrices (M, n, n) of numbers and pack them, a few at a time, several side by side."""
     layout = TileLayout.for_points(stack.shape[1])
     values: Floating = np.empty((len(stack), layout.n_entries), dtype=dtype)
     largest = LARGEST_SINGLE if values.dtype == np.float32 else LARGEST
 
     def work(kernels: slice) -> None:
         part = np.asarray(stack[kernels], dtype=np.float64)
-        changed: dict[int, Floats] = {}
-        for m, sound in enumerate(inspection.sound(part, largest), start=kernels.start):
-            matrix = part[m - kernels.start]
-            if not sound:
-                check_finite_matrix(matrix, f"{inspection.where}: kernel {m}", largest)
-            passed = inspection.inspected(matrix, m, sound=sound)
-            if passed is not matrix:
-                changed[m] = passed
-        layout.pack(part, out=values[kernels])
-        for m, passed in changed.items():
-            layout.pack(passed, out=values[m])
+        own = enumerate(part, kernels.start)
+        passed = np.array([inspection.inspected(one, m, largest) for m, one in own])
+        layout.pack(passed, out=values[kernels])
 
     inspection.map(work, stack)
     return MemoryBank(values, layout)
@@ -621,8 +574,6 @@ class KernelBank:
     _dataset: Dataset
     _source: BankSource
     _temporary: TemporaryFolder | None = None
-    _inspection: Inspection | None = None  # to come after a solution
-    _passed: Bools  # kernels that it has passed
     _repairs: Mapping[str, Repairs] = MappingProxyType({})
     """What changed indefinite matrices, by view, or as "grams" in a bank of these alone."""
 
@@ -702,7 +653,7 @@ class KernelBank:
         grams: npt.ArrayLike,
         *,
         normalisation: str | Sequence[str] = "none",
-        check: Literal["full", "active", "none"] = "full",
+        check: Literal["full", "none"] = "full",
         backend: str = "auto",
         dtype: str = "auto",
         names: Sequence[str] | None = None,
@@ -717,15 +668,10 @@ class KernelBank:
             Gram matrices, possibly memory-mapped; they are read one at a time.
         normalisation : str or list of str
             As in a sweep file, without ``"cosine"``; by default none.
-        check : {"full", "active", "none"}
+        check : {"full", "none"}
             ``"full"`` requires finite, symmetric and positive semi-definite matrices.  It takes
             one factorisation a matrix.  Eigenvalues from -1e-8 of the trace (-1e-6 in single
             precision) to 0 are set to zero; a matrix with smaller ones is refused.
-
-            ``"active"`` checks what a certificate rests on.  At once it requires finite, symmetric
-            matrices without negative entries on the diagonal.  After a solution it requires that
-            every kernel of positive weight is positive semi-definite, and with these their sum.
-            Nothing is said about the definiteness of kernels of weight zero.
 
             ``"none"`` requires finite entries alone.  The upper triangle counts.  A certificate
             then holds if the matrices are positive semi-definite.
@@ -757,8 +703,6 @@ class KernelBank:
             bank._repairs = {"grams": inspection.repairs}
         bank._normalisations = steps
         bank._names, bank._index = _gram_names(names, len(stack)), np.arange(len(stack))
-        if check == "active":
-            bank._inspection, bank._passed = inspection, np.zeros(len(stack), dtype=bool)
         size = BankSize.of(len(stack), stack.shape[1], dtype)
         bank._backend = chosen = size.backend(backend, "stream")
         with threads_for(size.n_points):
@@ -834,8 +778,6 @@ class KernelBank:
         if self.factored is not None:
             part.factored = self.factored.select(index)
             bank = part.factored.factors
-        if self._inspection is not None:
-            part._passed = self._passed[index]
         traces = None if whole.traces is None else whole.traces[index]
         scale, shares = whole.scale[index], whole.shares
         part.view = BankView(bank, None, scale, whole.centred, traces=traces, shares=shares)
@@ -1001,18 +943,6 @@ class KernelBank:
         kernels, cosine = made.of_features or KernelList.empty(), "cosine" in self._normalisations
         points, index = self._features.points, self._index
         return Expansion.of(kernels, cosine, points, functions, texts=support, index=index)
-
-    def check_active(self, kernel_weights: npt.NDArray[np.float64]) -> None:
-        """Check the kernels of positive weight, as ``check="active"`` asks after a solution.
-
-        Each kernel is factorised once in the life of a bank.  Banks with another check do nothing.
-        """
-        if self._inspection is None:
-            return
-        for m in np.flatnonzero((kernel_weights > 0.0) & ~self._passed).tolist():
-            [matrix] = answer(self.view.bank, [Combine(np.ones(1), np.array([m]))])
-            self._inspection.require_semidefinite(matrix, m)
-            self._passed[m] = True
 
     def close(self) -> None:
         """Give back memory and delete temporary files; the bank must not be used afterwards."""

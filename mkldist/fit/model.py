@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.calibration import Calibrated
@@ -36,6 +37,7 @@ from mkldist.data.dataset import (
     as_arrays,
     from_arrays,
     lacking_rows,
+    sparse_parts,
 )
 from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing
 from mkldist.errors import (
@@ -232,33 +234,24 @@ def packed_points(
     their texts are: (s, d) float64 arrays or csr_arrays, and (s, t) arrays of str objects.
     """
     sparse = is_sparse(parts[0])
-    if sparse:
-        from scipy.sparse import csr_array, vstack
-
-        points: Any = csr_array(vstack(parts))
-    else:
-        points = np.concatenate(parts)
+    join: Callable[..., Any] = scipy.sparse.vstack if sparse else np.concatenate
+    points = scipy.sparse.csr_array(join(parts)) if sparse else join(parts)
     own_texts = np.concatenate(texts)
-    first: dict[tuple[Any, ...], int] = {}
-    kept: list[int] = []
-    places = np.empty(points.shape[0], dtype=np.int64)
-    for row in range(len(places)):
+    keys = []
+    for row, words in enumerate(own_texts.tolist()):
+        bits = points[[row]]
         if sparse:
-            entries = slice(points.indptr[row], points.indptr[row + 1])
-            bits = points.indices[entries].tobytes() + points.data[entries].tobytes()
-        else:
-            bits = points[row].tobytes()
-        place = first.setdefault((bits, *own_texts[row].tolist()), len(first))
-        if place == len(kept):
-            kept.append(row)
-        places[row] = place
-    points = points[kept]
+            bits = np.concatenate([bits.indices, bits.data])
+        keys.append((bits.tobytes(), *words))
+    number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    places = np.array([number[key] for key in keys], dtype=np.int64)
+    first = np.unique(places, return_index=True)[1]
+    points, own_texts = points[first], own_texts[first]
     arrays = Arrays()
     if own_texts.size:
-        arrays |= dict(zip(TEXTS, as_arrays(own_texts[kept]), strict=True))
+        arrays |= dict(zip(TEXTS, as_arrays(own_texts), strict=True))
     if sparse:
-        parts_of = (points.data, points.indices, points.indptr, np.array(points.shape))
-        arrays |= dict(zip(SPARSE, parts_of, strict=True))
+        arrays |= dict(zip(SPARSE, sparse_parts(points), strict=True))
     else:
         arrays["points"] = points
     return np.split(places, np.cumsum([part.shape[0] for part in parts])[:-1]), arrays
@@ -269,10 +262,8 @@ def unpacked_points(arrays: Arrays) -> tuple[Any, Array]:
     if "points" in arrays:
         points: Any = arrays["points"]
     else:
-        from scipy.sparse import csr_array
-
         data, indices, indptr, shape = (arrays[name] for name in SPARSE)
-        points = csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
+        points = scipy.sparse.csr_array((data, indices, indptr), shape=tuple(shape.tolist()))
     if TEXTS[0] not in arrays:
         return points, np.empty((points.shape[0], 0), dtype=object)
     content, ends = (arrays[name] for name in TEXTS)
@@ -387,20 +378,13 @@ def in_order(
     about to be free, so that no more than one item beyond the threads is in memory.
     """
     threads = n_processors() if n_threads is None else n_threads
-    if threads == 1:
-        yield from map(function, items)
-        return
     with ThreadPoolExecutor(threads, thread_name_prefix="mkldist-predict") as pool:
         waiting: deque[Future[Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) >= threads:
                 yield waiting.popleft().result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        yield from (one.result() for one in waiting)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -634,18 +618,12 @@ class Model:
             As for :meth:`predict`, also for errors and warnings.
         by : {"views", "features", "kernels"}
             One column for all kernels of a view, and of no view by their features; for all kernels
-            on the same features, where those of ``additive`` kernels stand apart; or for each
-            kernel.
+            on the same features, where those of ``additive`` kernels stand apart; or for each.
 
         Returns
         -------
         DataFrame
             Its columns have the levels ``class`` and ``part`` if there are several classes.
-
-        Raises
-        ------
-        mkldist.errors.SpecError
-            For another `by`.
         """
         parts = self.parts(by)
         return parts.table(self._values(X, views, parts.values, len(parts.columns)))

@@ -25,7 +25,7 @@ from mkldist.data.labels import REST, finite_number, name_among
 from mkldist.errors import DataError, OutputError, ending_words
 from mkldist.fit.decision import INTERCEPT, Between, Contributions
 from mkldist.fit.inputs import SHOWN
-from mkldist.fit.model import Decide, Model
+from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
@@ -86,12 +86,10 @@ def write_predictions(
     starts = tuple(f"{view}." for view in model.view_columns)
     own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
     step, parts = rows_at_once or model.rows_at_once(), None
-    decide, account = None, _Account(model, scored and _recognises(model))
+    decide, account = None, _Account(model)
     if explained_by is not None:
         parts = model.parts(explained_by)
         decide = partial(_explained, model, parts)
-    if account.recognises:
-        decide = partial(_recognised, model, _support(model), decide or model.decision_values)
     with (
         opened_rows(
             data, model.columns, step, ignored=own, sparse=model.is_sparse, labelled=scored
@@ -163,40 +161,15 @@ def _explained(
     return np.concatenate([values, parts.values(points, between, texts)], axis=1)
 
 
-def _recognises(model: Model) -> bool:
-    """Return True if dense features alone tell rows apart: neither texts nor Gram matrices do."""
-    return not (model.is_sparse or model.texts or model.given) and bool(model.feature_names)
-
-
-def _support(model: Model) -> set[bytes]:
-    """Return the training rows that the functions of a model are made of, as they are prepared."""
-    return {row.tobytes() for function in model.functions for row in function.points + 0.0}
-
-
-def _recognised(
-    model: Model,
-    support: set[bytes],
-    decide: Decide,
-    points: Floats,
-    between: Between | None,
-    texts: Array | None,
-) -> Floats:
-    """Return what `decide` gives, and then 1 for each row that is one of the support."""
-    known = [[float(row.tobytes() in support)] for row in points + 0.0]
-    return np.concatenate([decide(points, between, texts), known], axis=1)
-
-
 @dataclass(eq=False)
 class _Account:
     """What is counted while blocks are predicted."""
 
     model: Model
-    recognises: bool = False  # True if values end with a column that tells known rows
     n_rows: int = 0
     counts: Counter[Any] = field(default_factory=Counter)
     n_less_probable: int = 0
     n_far: int = 0
-    n_known: int = 0  # rows equal to some that the model was fitted to and is made of
     lacking: Counter[str] = field(default_factory=Counter)  # rows, by view or column of texts
     far: Counter[int] = field(default_factory=Counter)  # rows, by feature
     values: list[Floats] = field(default_factory=list)  # of all rows, if they have labels
@@ -224,9 +197,6 @@ class _Account:
             self.n_less_probable += int((most != predictions).sum())
         self.n_rows += len(labels)
         self._count_odd(block)
-        if self.recognises:
-            self.n_known += int(contributions[:, -1].sum())
-            contributions = contributions[:, :-1]
         if block.labels is not None:
             self.values.append(values)
             self.labels += block.labels
@@ -282,11 +252,6 @@ class _Account:
             yield (
                 f"{self.n_far} of {pluralize(self.n_rows, 'row')} have values outside the range of "
                 f"the fit by more than its width: {listed}"
-            )
-        if self.n_known:
-            yield (
-                f"{self.n_known} of {pluralize(self.n_rows, 'row')} equal, in all features, rows "
-                "that the model was fitted to: of the same rows, a score is no measure of new ones"
             )
         if self.n_less_probable and model.calibration is not None:
             rows = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"

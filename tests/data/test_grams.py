@@ -17,7 +17,6 @@ from mkldist.data.catalogue import load_dataset
 from mkldist.data.dataset import RawData
 from mkldist.data.gram_files import read_grams
 from mkldist.data.grams import (
-    check_diagonal,
     check_finite,
     check_symmetric,
     usable_grams,
@@ -303,14 +302,6 @@ def test_the_largest_asymmetry_is_found_wherever_it_is(n):
 
 def test_entries_whose_sum_alone_is_infinite_are_finite():
     check_finite(np.full((2, 2), 1.7e308), "here", np.inf)
-
-
-def test_negative_entries_of_the_diagonal_are_named():
-    check_diagonal(np.diag([1.0, 0.0, -1e-9]), 1e-8, "here")
-    with pytest.raises(
-        GramError, match=r"here: found entry \(2, 2\) of -1e-07; expected no negative"
-    ):
-        check_diagonal(np.diag([1.0, 0.0, -1e-7]), 1e-8, "here")
 
 
 def test_single_precision_has_its_own_tolerance_and_is_not_changed():

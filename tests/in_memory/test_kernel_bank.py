@@ -255,37 +255,6 @@ def of_unit_trace():
     return grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
 
 
-def test_an_active_check_factorises_kernels_of_positive_weight_once(monkeypatch):
-    factorisations, original = [], gram_checks.has_cholesky_factor
-    monkeypatch.setattr(
-        gram_checks,
-        "has_cholesky_factor",
-        lambda *given: factorisations.append(1) or original(*given),
-    )
-    bank = KernelBank.from_grams(of_unit_trace(), check="active")
-    assert not factorisations
-    weights = [
-        mkldist.solve("level", bank, Y[TRAIN], C=C, tol=1e-4).kernel_weights
-        for C in (1.0, 1.0, 100.0)
-    ]
-    active = np.count_nonzero(np.add(weights[0], weights[2]))
-    assert len(factorisations) == active < len(bank)
-
-
-def test_an_active_check_refuses_kernels_of_positive_weight_alone():
-    grams = of_unit_trace()
-    options = {"C": 10.0, "tol": 1e-4}
-    weights = mkldist.solve("level", grams, Y[TRAIN], **options).kernel_weights
-    active, idle = int(np.argmax(weights)), int(np.flatnonzero(weights == 0.0)[0])
-    spoilt = grams.copy()
-    spoilt[idle] -= 1e-5 * np.eye(60)
-    mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
-    spoilt = grams.copy()
-    spoilt[active] -= 1e-5 * np.eye(60)
-    with pytest.raises(GramError, match=f"kernel {active}: found a smallest eigenvalue of -"):
-        mkldist.solve("level", spoilt, Y[TRAIN], check="active", **options)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["memory", "recompute"])
 def test_new_points_are_evaluated_in_tiles_and_only_for_kernels_with_weight(backend):
