@@ -55,7 +55,7 @@ Codes: TypeAlias = npt.NDArray[np.uint8]
 Indices: TypeAlias = npt.NDArray[np.int32]
 Bits: TypeAlias = npt.NDArray[np.int64]
 Lists: TypeAlias = tuple[Codes, Floats, Floats, Indices, Bits, Indices]
-Prepared: TypeAlias = tuple[Floats, Codes, Floats, Floats, Indices, Bits, Indices, Floats, Bits]
+Prepared: TypeAlias = tuple[Floats, Lists, Floats, Bits]
 
 
 def fill_tiles(
@@ -117,7 +117,7 @@ def _fill_compiled(
     bits = scratch[EXPONENTS].view(np.int64)
     for some, tiles, products in _shares(kernels, columns, rows, cols, out.shape[2]):
         _fill(
-            columns, *_lists(kernels), some.start, some.stop, rows, cols, tiles.start, tiles.stop,
+            columns, _lists(kernels), some.start, some.stop, rows, cols, tiles.start, tiles.stop,
             products, factors, scratch, bits, out,
         )  # fmt: skip
 
@@ -220,12 +220,7 @@ def _turn_to_distances(own: Floats, others: Floats, square: int | None, products
 @compiled
 def _fill(
     columns: Floats,
-    function: Codes,
-    parameter: Floats,
-    offset: Floats,
-    subset: Indices,
-    indptr: Bits,
-    indices: Indices,
+    lists: Lists,
     first: int,
     behind: int,
     rows: Ints,
@@ -242,6 +237,7 @@ def _fill(
 
     The scratch has the rows of the bases, the values, and the exponents, whose bits are `bits`.
     """
+    function, parameter, offset, subset, indptr, indices = lists
     n_points, edge = columns.shape[1], out.shape[2]
     while first < behind:
         last, needed = first, 0
@@ -449,7 +445,7 @@ def _prepared(kernels: KernelList, points: Floats, x: Floats) -> Prepared:
     """Return the points of columns and, behind them, of rows, one feature a row; lists; scratch."""
     columns = np.ascontiguousarray(np.concatenate([points, x]).T)
     scratch = _aligned_rows(TOTAL + 1, min(WIDTH, max(len(points), 1)))
-    return columns, *_lists(kernels), scratch, scratch[EXPONENTS].view(np.int64)
+    return columns, _lists(kernels), scratch, scratch[EXPONENTS].view(np.int64)
 
 
 def _rows_of(vectors: Floats) -> Floats:
@@ -460,12 +456,7 @@ def _rows_of(vectors: Floats) -> Floats:
 @compiled
 def _take_values(
     columns: Floats,
-    function: Codes,
-    parameter: Floats,
-    offset: Floats,
-    subset: Indices,
-    indptr: Bits,
-    indices: Indices,
+    lists: Lists,
     scratch: Floats,
     bits: Bits,
     m: int,
@@ -474,6 +465,7 @@ def _take_values(
     width: int,
 ) -> None:
     """Write the values of kernel m at point i and some points; kernels of a subset in order."""
+    function, parameter, offset, subset, indptr, indices = lists
     if m == 0 or subset[m] != subset[m - 1]:
         needed, last = 0, m
         while last < len(function) and subset[last] == subset[m]:
@@ -496,12 +488,7 @@ def _product(values: Floats, vector: Floats, left: int, width: int) -> float:
 @compiled
 def _products(
     columns: Floats,
-    function: Codes,
-    parameter: Floats,
-    offset: Floats,
-    subset: Indices,
-    indptr: Bits,
-    indices: Indices,
+    lists: Lists,
     scratch: Floats,
     bits: Bits,
     vectors: Floats,
@@ -515,11 +502,8 @@ def _products(
     for i in range(out.shape[1]):
         for left in range(0, n_columns, WIDTH):
             width = min(WIDTH, n_columns - left)
-            for m in range(len(function)):
-                _take_values(
-                    columns, function, parameter, offset, subset, indptr, indices, scratch, bits,
-                    m, n_columns + i, left, width,
-                )  # fmt: skip
+            for m in range(len(lists[0])):
+                _take_values(columns, lists, scratch, bits, m, n_columns + i, left, width)
                 own = vectors[m if len(vectors) > 1 else 0]
                 for r in range(len(own)):
                     out[m, i, r] += _product(scratch[VALUES], own[r], left, width)
@@ -528,12 +512,7 @@ def _products(
 @compiled
 def _forms(
     columns: Floats,
-    function: Codes,
-    parameter: Floats,
-    offset: Floats,
-    subset: Indices,
-    indptr: Bits,
-    indices: Indices,
+    lists: Lists,
     scratch: Floats,
     bits: Bits,
     vectors: Floats,
@@ -545,11 +524,8 @@ def _forms(
     for i in range(start, stop):
         for left in range(0, i + 1, WIDTH):
             width = min(WIDTH, i + 1 - left)
-            for m in range(len(function)):
-                _take_values(
-                    columns, function, parameter, offset, subset, indptr, indices, scratch, bits,
-                    m, i, left, width,
-                )  # fmt: skip
+            for m in range(len(lists[0])):
+                _take_values(columns, lists, scratch, bits, m, i, left, width)
                 if left + width > i:
                     scratch[VALUES, i - left] *= 0.5
                 for r in range(len(vectors)):
@@ -560,12 +536,7 @@ def _forms(
 @compiled
 def _sums(
     columns: Floats,
-    function: Codes,
-    parameter: Floats,
-    offset: Floats,
-    subset: Indices,
-    indptr: Bits,
-    indices: Indices,
+    lists: Lists,
     scratch: Floats,
     bits: Bits,
     weights: Floats,
@@ -582,11 +553,8 @@ def _sums(
             width = min(WIDTH, n_columns - left)
             for j in range(width):
                 scratch[TOTAL, j] = 0.0
-            for m in range(len(function)):
-                _take_values(
-                    columns, function, parameter, offset, subset, indptr, indices, scratch, bits,
-                    m, n_columns + i, left, width,
-                )  # fmt: skip
+            for m in range(len(lists[0])):
+                _take_values(columns, lists, scratch, bits, m, n_columns + i, left, width)
                 for j in range(width):
                     scratch[TOTAL, j] += weights[m] * scratch[VALUES, j]
             if len(vectors) == 0:
