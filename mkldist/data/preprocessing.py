@@ -311,7 +311,9 @@ def fitted_preprocessing(
         d = dataset.n_features
         return FittedPreprocessing(None, FeatureScale(np.zeros(d), np.ones(d)))
     rows = _Rows.of(spec, dataset, split, dataset.impute)
-    fill = None if impute is None else _Rows.of(spec, dataset, split, impute).fill
+    fill = rows.fill
+    if impute != dataset.impute:
+        fill = _Rows.of(spec, dataset, split, impute).fill
     return FittedPreprocessing(fill, rows.scale(spec))
 
 

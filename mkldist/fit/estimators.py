@@ -41,10 +41,7 @@ from mkldist.fit.preprocess import (
     check_labels,
     check_views,
     column_views,
-    counts_rows,
     encoded,
-    fit_steps,
-    fitted_numbers,
     in_numbers,
     indicators,
     one_against_rest,
@@ -468,10 +465,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _distinct(self, rows: Features, sample_weight: Any, *beside: Array) -> DistinctRows:
         """Return the rows to fit on: those of weight above zero, equal ones as one of their sum.
 
-        Where the method or a transformer takes no weights, equal rows stay apart.
+        Where the method takes no weights, equal rows stay apart.
         """
         join = METHODS[self.method].weighs_points
-        join = join and not (counts_rows(self.impute) or counts_rows(self.scale))
         return DistinctRows.of(rows, sample_weight, beside, join=join)
 
     def _fit_preparation(self, rows: Features) -> Features:
@@ -491,13 +487,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if not self._is_sparse:
             low, high = np.fmin.reduce(rows.points), np.fmax.reduce(rows.points)
             self._ranges = np.stack([low, high])
-        steps = preparation(None, None)
         if not self._is_sparse and len(rows.names):
             check_views(rows.points, self._views, fitting=True)
             if isinstance(self.impute, str) and self.impute != "none":
                 check_values(rows.points, self._features, "median", "X")
-            steps = preparation(self.impute, self.scale, self._views)
-        self.preparation_ = fit_steps(steps, rows.points, rows.weights)
+        self.preparation_ = preparation(rows, self.impute, self.scale, self._views)
         return self._prepared(rows)
 
     def _prepared(self, rows: Features) -> Features:
@@ -515,18 +509,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             hint = "Call X.toarray()"
             raise DataError("X", "sparse features", "dense ones, as those it was fitted on", hint)
         check_views(X, self._views, fitting=False)
-        absent, points = absent_of(X, self._views), self.preparation_.transform(X)
-        if absent is not None and points.shape != X.shape:
-            found = f"{points.shape[1]} columns of {X.shape[1]}"
-            raise SpecError("scale", found, "as many, for views are blocks of them")
+        absent = absent_of(X, self._views)
+        points = self.preparation_.applied(X, absent)
         if not (np.isfinite(points) if absent is None else np.isfinite(points) | absent).all():
             found = "values that are too large to be scaled, or NaN"
             raise DataError("X", found, "finite features", "Rescale them")
-        points = np.ascontiguousarray(points, dtype=np.float64)
-        if points.shape == X.shape:
-            return replace(rows, points=points)
-        names = tuple(f"x{column}" for column in range(points.shape[1]))  # of a user's transformer
-        return replace(rows, points=points, names=names, named=False)
+        return replace(rows, points=np.ascontiguousarray(points))
 
     def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
         """Return the graph Laplacian of prepared rows."""
@@ -667,8 +655,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         mkldist.errors.SpecError
-            For an imputer or a scaler of the user's, and for classes that are neither numbers nor
-            text.
+            For classes that are neither numbers nor text.
         """
         from mkldist.data.dataset import SourceColumns
         from mkldist.fit.model import Model
@@ -689,7 +676,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return Model(
             SourceColumns(numbers, self._categories),
             features,
-            fitted_numbers(self.preparation_, len(features)),
+            self.preparation_,
             self._expansions,
             tuple(solution.kernel_weights[function.index] for solution, function in pairs),
             self._labels,
@@ -962,11 +949,12 @@ class MKLClassifier(SupervisedClassifier):
     normalisation : str or list of str
         As in a sweep file: ``"variance"``, ``"trace"``, ``"cosine"``, ``"centre"``, ``"none"``,
         or several in order; fitted on the training rows.
-    impute : {"median", "mean", "most_frequent"}, transformer or None
+    impute : {"median", "mean", "most_frequent"} or None
         What replaces missing values, fitted on the training rows; None refuses them.  A column
-        without any value is refused, unless a transformer of yours fills it.
-    scale : {"zscore", "minmax"}, transformer or None
-        Scaling of features, fitted on the training rows.  Sparse `X` needs None, and kernels that
+        without any value is refused.
+    scale : {"zscore", "minmax"} or None
+        Scaling of features, fitted on the training rows.  Other transformers go before the
+        estimator, in a pipeline.  Sparse `X` needs None, and kernels that
         are Gaussian, polynomial or linear; it stays sparse.
     tol : float
         Relative duality gap at which to stop.  Below the default few decisions change, and no more
@@ -1027,8 +1015,8 @@ class MKLClassifier(SupervisedClassifier):
         Constant term of the decision function.
     solutions_ : tuple of Solution
         The solutions with their bounds, one for each problem that was solved.
-    preparation_ : Pipeline
-        Fitted imputer and scaler.
+    preparation_ : FittedPreprocessing
+        Fitted imputation and scaling.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -1043,7 +1031,7 @@ class MKLClassifier(SupervisedClassifier):
     A row of ``sample_weight`` 2 counts as two equal rows everywhere: in the losses, imputation,
     scaling, widths, the normalisation of kernels, balanced classes and folds.  Equal rows with one
     label are one row whose weights add up, unless the method takes no weights; rows of weight zero
-    are left out.  A transformer of yours gets the weights if its ``fit`` takes them.
+    are left out.
 
     M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
     iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger

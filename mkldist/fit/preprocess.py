@@ -1,42 +1,33 @@
-"""Rows, labels and weights of estimators: checked, then imputed, scaled and coded by scikit-learn.
-
-scikit-learn's transformers do the work; :func:`fitted_numbers` returns their statistics as the
-preprocessing of sweeps and models.
-"""
+"""Rows, labels and weights of estimators, checked, and imputation and scaling before kernels."""
 
 from __future__ import annotations
 
 import hashlib
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import has_fit_parameter
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
 from mkldist.data.checks import canonical
-from mkldist.data.dataset import View, absent_of, lacking_rows
+from mkldist.data.dataset import Dataset, View, lacking_rows
 from mkldist.data.labels import class_weights
-from mkldist.data.preprocessing import FeatureScale, FittedPreprocessing, imputed_values
+from mkldist.data.preprocessing import FittedPreprocessing, fitted_preprocessing
 from mkldist.data.tables import MISSING, frame_features, frame_texts, of_categories
 from mkldist.errors import DataError, SpecError, UnknownCategoryWarning, nearest
 from mkldist.fit.inputs import SHOWN, Features
 from mkldist.kernel_functions.bases import is_sparse
-from mkldist.spec.datasets import WORDS_FOR_FEATURES
-from mkldist.spec.kinds import MissingView
+from mkldist.spec.datasets import WORDS_FOR_FEATURES, PreprocessingSpec
+from mkldist.spec.kinds import Imputation, MissingView
 
 ENCODE = (
     "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
@@ -191,114 +182,28 @@ def _rows_of(where: Bools) -> str:
     return truncate(FROM_ZERO.names(rows.tolist()), SHOWN)
 
 
-class WeightedImputer(SimpleImputer):  # type: ignore[misc]
-    """An imputer by a statistic of rows that count as often as they weigh."""
-
-    def fit(self, X: Floats, y: Any = None, sample_weight: Floats | None = None) -> Self:
-        """Fit the imputer; `sample_weight` is (n,)."""
-        super().fit(X)
-        if sample_weight is not None:
-            self.statistics_ = imputed_values(X, self.strategy, sample_weight)
-        return self
-
-
-class PresentImputer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """An imputer that leaves the features of views which rows lack unfilled."""
-
-    imputer_: Any
-
-    def __init__(self, imputer: Any, views: Mapping[str, View]) -> None:
-        self.imputer = imputer
-        self.views = views
-
-    def fit(self, X: Floats, y: Any = None, sample_weight: Floats | None = None) -> Self:
-        """Fit the imputer; one of the user's may take no weights."""
-        self.imputer_ = fitted(clone(self.imputer), X, sample_weight)
-        return self
-
-    def transform(self, X: Floats) -> Floats:
-        """Return rows whose single missing values are filled, NaN where they lack a view."""
-        absent, filled = absent_of(X, self.views), np.asarray(self.imputer_.transform(X))
-        if filled.shape != X.shape:
-            found = f"{filled.shape[1]} columns of {X.shape[1]}"
-            raise SpecError("impute", found, "as many, for views are blocks of them")
-        return filled if absent is None else np.where(absent, np.nan, filled)
+def preparation(
+    rows: Features, impute: Any, scale: Any, views: Mapping[str, View] = MappingProxyType({})
+) -> FittedPreprocessing:
+    """Return imputation and scaling as a sweep fits them, on rows that count as they weigh."""
+    filled = _word("impute", impute, get_args(Imputation))
+    spec = PreprocessingSpec(scale=_word("scale", scale, ("zscore", "minmax")) or "none", fit="all")
+    x, y = rows.points, np.zeros(rows.n_points)
+    dense, sparse = (None, x) if is_sparse(x) else (x if len(rows.names) else None, None)
+    data = Dataset("X", dense, y, None, rows.names, sparse=sparse, weights=rows.weights)
+    data = replace(data, views=dict(views), impute=filled)
+    return fitted_preprocessing(spec, data, filled)
 
 
-def preparation(impute: Any, scale: Any, views: Mapping[str, View] | None = None) -> Pipeline:
-    """Return the steps before the kernels, not yet fitted; rows may lack blocks of features."""
-    words = ("median", "mean", "most_frequent")
-    imputers = {word: WeightedImputer(strategy=word, keep_empty_features=True) for word in words}
-    imputer = _step("impute", impute, imputers)
-    if any(view.missing == "zero" for view in (views or {}).values()):
-        imputer = PresentImputer(imputer, views or {})
-    scalers = {"zscore": StandardScaler(), "minmax": MinMaxScaler((-1.0, 1.0))}
-    return Pipeline([("impute", imputer), ("scale", _step("scale", scale, scalers))])
-
-
-def fitted(transformer: Any, X: Any, weights: Floats | None) -> Any:
-    """Return a transformer that is fitted on rows, with their weights if it takes these."""
-    if weights is None or not has_fit_parameter(transformer, "sample_weight"):
-        return transformer.fit(X)
-    return transformer.fit(X, sample_weight=weights)
-
-
-def fit_steps(steps: Pipeline, X: Any, weights: Floats | None) -> Pipeline:
-    """Return the steps before the kernels, fitted on rows, which count as often as they weigh."""
-    for _, step in steps.steps:
-        X = fitted(step, X, weights).transform(X)
-    return steps
-
-
-def counts_rows(transformer: Any) -> bool:
-    """Return True for a transformer of the user's that takes no weights of rows."""
-    known = transformer is None or isinstance(transformer, str)
-    return not known and not has_fit_parameter(transformer, "sample_weight")
-
-
-def _step(where: str, asked: Any, known: Mapping[str, Any]) -> Any:
-    """Return the transformer of a word, or a copy of the user's."""
+def _word(where: str, asked: Any, known: Sequence[str]) -> Any:
+    """Return one of the known words; None for none."""
     if asked in (None, "none"):
-        return FunctionTransformer()
-    if isinstance(asked, str) and asked in known:
-        return known[asked]
-    if hasattr(asked, "fit") and hasattr(asked, "transform"):
-        return clone(asked)
-    words = (*known, "none")
-    expected = f"one of {', '.join(words)}, or a transformer of scikit-learn"
-    hint = nearest(asked, words) if isinstance(asked, str) else ""
-    raise SpecError(where, f"{asked!r:.60}", expected, hint)
-
-
-def fitted_numbers(preparation: Pipeline, n_features: int) -> FittedPreprocessing:
-    """Return fitted imputation and scaling as plain numbers, as a sweep applies them."""
-    imputer, scaler = preparation["impute"], preparation["scale"]
-    if isinstance(imputer, PresentImputer):
-        imputer = imputer.imputer_
-    fill: Floats | None = None
-    if type(imputer) in (SimpleImputer, WeightedImputer) and imputer.strategy != "constant":
-        values = np.asarray(imputer.statistics_, dtype=np.float64)
-        fill = np.where(np.isnan(values), 0.0, values)  # of features without any value
-    elif not _does_nothing(imputer):
-        raise _no_numbers("impute", imputer, "'median', 'mean', 'most_frequent' or None")
-    if type(scaler) is StandardScaler and scaler.with_mean and scaler.with_std:
-        scale = FeatureScale(scaler.mean_, scaler.scale_)
-    elif type(scaler) is MinMaxScaler and not scaler.clip:
-        scale = FeatureScale(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_)
-    elif _does_nothing(scaler):
-        scale = FeatureScale(np.zeros(n_features), np.ones(n_features))
-    else:
-        raise _no_numbers("scale", scaler, "'zscore', 'minmax' or None")
-    return FittedPreprocessing(fill, scale)
-
-
-def _does_nothing(step: Any) -> bool:
-    return type(step) is FunctionTransformer and step.func is None
-
-
-def _no_numbers(where: str, step: Any, expected: str) -> SpecError:
-    found = f"{type(step).__name__}, which a file of numbers cannot hold"
-    return SpecError(where, found, expected, "Or keep the estimator itself, by joblib.dump")
+        return None
+    if not isinstance(asked, str) or asked not in known:
+        hint = nearest(asked, known) if isinstance(asked, str) else ""
+        hint = hint or "Put other transformers before the estimator, in a pipeline"
+        raise SpecError(where, f"{asked!r:.60}", f"one of {', '.join(known)}, or None", hint)
+    return asked
 
 
 def check_labels(y: Any, *, may_lack: bool = False) -> None:

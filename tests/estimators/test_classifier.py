@@ -260,7 +260,7 @@ def test_probabilities_are_calibrated(wdbc):
         ({"kernels": [Gaussian(widths=-1.0)]}, "widths"),
         ({"normalisation": "trase"}, "normalisation"),
         ({"impute": "medain"}, "impute: found 'medain'.*Did you mean 'median'"),
-        ({"scale": 3}, "scale: found 3; expected one of zscore, minmax, none, or a transformer"),
+        ({"scale": 3}, "scale: found 3; expected one of zscore, minmax, or None"),
         ({"method_params": {"max_itr": 3}}, "max_itr.*max_iter"),
         ({"method_params": 3}, "method_params: found 3"),
         ({"calibration": "platt"}, "calibration: found 'platt'"),
