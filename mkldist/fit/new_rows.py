@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -39,11 +39,11 @@ from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import (
     LABEL_NAMES,
     Table,
-    TableProblems,
     as_categories,
     check_names,
     formatted,
     frame_numbers,
+    frame_table,
     frame_texts,
     pandas_frame,
 )
@@ -74,17 +74,14 @@ class Block:
     labels: list[str] | None = None  # where they are asked for
 
 
-_Part = tuple[Floats, Mapping[str, Sequence[str]], RowLabels]
-"""Successive rows of a table: some columns of numbers (r, m), some of texts by name, and places."""
-
-
 @dataclass(frozen=True, eq=False)
-class _Table:
-    """An open table; ``read(numbers, texts, rows)`` yields some of its columns, rows at a time."""
+class _Source:
+    """An open source: a table, beside it perhaps sparse features, and the names of both."""
 
-    names: tuple[str, ...]
-    read: Callable[[Sequence[str], Sequence[str], int], Iterator[_Part]]
-    note: str = ""
+    table: Table
+    sparse: Any = None  # (n, d) csr_array of the features `names`
+    names: tuple[str, ...] = ()
+    note: str = ""  # how columns were matched, or what was left out
 
 
 @dataclass(eq=False)
@@ -93,7 +90,7 @@ class NewRows:
 
     columns: SourceColumns
     where: str
-    table: _Table
+    source: _Source
     rows_at_once: int
     label: str = ""  # column of labels that are read; empty for none
     by_place: bool = False  # True if the label is known by its place alone
@@ -103,27 +100,38 @@ class NewRows:
     @property
     def id(self) -> str:
         """Column that names the rows; empty if the model knows none or the table has none."""
-        return self.columns.id if self.columns.id in self.table.names else ""
+        return self.columns.id if self.columns.id in self.source.table.names else ""
 
     @property
     def note(self) -> str:
         """How columns were matched or what was left out; empty for nothing."""
         if self.by_place:
             return f"columns are known by their places: {self.label!r} is taken as the label"
-        return self.table.note
+        return self.source.note
 
     @property
     def blocks(self) -> Iterator[Block]:
         """The rows, read when they are needed."""
-        columns, there = self.columns, set(self.table.names)
+        columns, table, sparse = self.columns, self.source.table, self.source.sparse
+        of_sparse = {name: place for place, name in enumerate(self.source.names)}
+        there = {*table.names, *of_sparse}
         position = {name: n for n, name in enumerate(columns.numbers) if name in there}
         target: Ints = np.array([*position.values()], dtype=np.intp)
-        wanted = (*columns.categories, *columns.texts, *filter(None, (self.id, self.label)))
-        words = tuple(dict.fromkeys(wanted))
-        for values, texts, places in self.table.read(tuple(position), words, self.rows_at_once):
+        if sparse is not None:
+            sparse = sparse[:, [of_sparse[name] for name in position]]
+        words = {*columns.categories, *columns.texts, self.id, self.label} - {""}
+        wanted = [n for n in table.names if n in words or (n in position and sparse is None)]
+        table.problems.hint, start = AS_NUMBERS, 0
+        for frame, places in table.read(wanted, self.rows_at_once):
+            if sparse is None:
+                values = frame_numbers(frame[[*position]], places, table.problems)
+                table.problems.check(len(frame))
+            else:
+                values = sparse[start : start + len(frame)]
+            start += len(frame)
+            texts = {name: frame_texts(frame[name], self.where, places) for name in words}
             own = side_by_side({n: texts[n] for n in columns.texts}) if columns.texts else None
-            ids = list(texts[self.id]) if self.id else None
-            labels = list(texts[self.label]) if self.label else None
+            ids, labels = (texts[one] if one else None for one in (self.id, self.label))
             yield Block(self._features(values, target, texts), places, ids, own, labels=labels)
 
     def _features(self, values: Any, target: Ints, texts: Mapping[str, Sequence[str]]) -> Any:
@@ -186,13 +194,14 @@ def opened_rows(
     So are those of a file without a header that has a column in the place of the label.
     """
     where = where or str(source)
-    with _opened(source, columns, where, sparse=sparse) as table:
-        _check_columns(columns, table.names, where, ignored, place)
-        label = _label_of(columns, table.names, where) if labelled else ""
+    with _opened(source, columns, where, sparse=sparse) as found:
+        names = (*found.table.names, *found.names)
+        _check_columns(columns, names, where, ignored, place)
+        label = _label_of(columns, names, where) if labelled else ""
         without_header = isinstance(source, Path) and columns.format.get("header") is False
-        by_place = without_header and columns.label in table.names
+        by_place = without_header and columns.label in names
         label = columns.label if by_place else label
-        yield NewRows(columns, where, table, rows_at_once, label, by_place)
+        yield NewRows(columns, where, found, rows_at_once, label, by_place)
 
 
 def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
@@ -211,129 +220,73 @@ def _label_of(columns: SourceColumns, names: Sequence[str], where: str) -> str:
 
 
 @contextmanager
-def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Table]:
-    """Open a source as a table: a file by its format, a frame, or an array."""
+def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) -> Iterator[_Source]:
+    """Open a source: a file by its format, a frame, or an array."""
     format = TableFormat(**columns.format)
     if isinstance(source, Path):
         keys = keys_of(extension_of(source.name))
         written = TableFormat(**{key: format.changes[key] for key in format.changes if key in keys})
-        known = {columns.label, columns.id, *columns.names, *columns.texts} - {""}
-        with open_source(source, where, written, columns.label, known) as found:
+        known = {columns.label, columns.id, *columns.names, *columns.texts}
+        with open_source(source, where, written, columns.label, known - {""}) as found:
             if isinstance(found, Table):
-                yield _named_table(formatted(found, format), columns, where)
+                check_names(found.names, where, fewest=1)
+                names = tuple(n for n in found.names if n in known or n not in found.beside)
+                yield _Source(replace(formatted(found, format), names=names))
             elif isinstance(found, NamedArrays):
-                yield _archive_table(found, columns, where, sparse=sparse)
+                yield _of_archive(found, columns, where, sparse=sparse)
             else:
-                yield _sparse_table(found, columns, where, sparse=sparse)
+                yield _of_sparse_rows(found, columns, where, sparse=sparse)
         return
     source = pandas_frame(source)
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        yield _frame_table(Cells(format).of(source), columns, where)
+        frame = Cells(format).of(source)
+        frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
+        needed = {*columns.names, *columns.texts, columns.id}
+        for name, count in Counter(frame.columns).items():
+            if count > 1 and name in needed:
+                found, expected = f"{count} columns {name!r}", "each column of the model once"
+                raise DataError(where, found, expected, "Rename or drop the others")
+        yield _Source(frame_table(frame, where))
+    elif not hasattr(source, "tocsr"):
+        _check_arrays(None, columns, where)
+        x = as_features(np.asarray(source), where, columns.numbers)
+        _check_arrays(x.shape[1], columns, where)
+        yield _of_arrays(x, columns.numbers, {}, where, FROM_ZERO)
+    elif sparse:
+        _check_arrays(source.shape[1], columns, where)
+        yield _of_arrays(as_sparse(source), columns.numbers, {}, where, FROM_ZERO)
     else:
-        yield _array_table(source, columns, where, sparse=sparse)
+        hint = "Call X.toarray()"
+        raise DataError(where, "sparse features", "dense ones, as the model has", hint)
 
 
-def _named_table(table: Table, columns: SourceColumns, where: str) -> _Table:
-    """Return the table of a file of named columns, without those that only describe its rows."""
-    check_names(table.names, where, fewest=1)
-    known = {*columns.names, *columns.texts, columns.id, columns.label}
-    names = tuple(name for name in table.names if name in known or name not in table.beside)
-
-    def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        for frame, places in table.read(list(dict.fromkeys([*of_numbers, *of_texts])), rows):
-            yield _frame_part(frame, of_numbers, of_texts, where, places, table.problems)
-
-    return _Table(names, read)
-
-
-def _frame_part(
-    frame: Any,
-    of_numbers: Sequence[str],
-    of_texts: Sequence[str],
-    where: str,
-    places: RowLabels,
-    problems: TableProblems,
-) -> _Part:
-    """Convert columns of a DataFrame; the remedies of mistakes are those of a fitted model."""
-    problems.hint = AS_NUMBERS
-    x = np.empty((len(frame), 0))
-    if of_numbers:
-        x = frame_numbers(frame[list(of_numbers)], places, problems)
-    problems.check(len(frame))
-    return x, {name: frame_texts(frame[name], where, places) for name in of_texts}, places
-
-
-def _frame_table(frame: Any, columns: SourceColumns, where: str) -> _Table:
-    """Return the table of a DataFrame, which is converted at once: it may have many columns."""
-    names = tuple(map(str, frame.columns))
-    needed, counts = {*columns.names, *columns.texts, columns.id}, Counter(names)
-    twice = [name for name in counts if counts[name] > 1 and name in needed]
-    if twice:
-        found, expected = (
-            f"{counts[twice[0]]} columns {twice[0]!r}",
-            "each column of the model once",
-        )
-        raise DataError(where, found, expected, "Rename or drop the others")
-    named = frame.set_axis(list(names), axis=1)
-
-    def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        problems = TableProblems(where)
-        x, texts, places = _frame_part(named, of_numbers, of_texts, where, FROM_ZERO, problems)
-        whole = _arrays_table(x, of_numbers, texts, places)
-        return whole.read(of_numbers, of_texts, rows)
-
-    return _Table(names, read)
-
-
-def _arrays_table(
+def _of_arrays(
     x: Any,
     names: Sequence[str],
-    texts: Mapping[str, Sequence[str]],
+    beside: Mapping[str, Sequence[str]],
+    where: str,
     places: RowLabels,
     note: str = "",
-) -> _Table:
-    """Return the table of features with names, and of texts of all rows."""
-    position = {name: place for place, name in enumerate(names)}
+) -> _Source:
+    """Return features (n, d) with names, and texts of the same rows."""
+    import pandas as pd
 
-    def read(of_numbers: Sequence[str], of_texts: Sequence[str], rows: int) -> Iterator[_Part]:
-        chosen = [position[name] for name in of_numbers]
-        for start in range(0, x.shape[0], rows):
-            own = slice(start, start + rows)
-            block = x[own] if chosen == list(range(x.shape[1])) else x[own][:, chosen]
-            yield block, {name: texts[name][own] for name in of_texts}, places.after(start)
-
-    return _Table((*names, *texts), read, note)
+    sparse = is_sparse(x)
+    frame = pd.DataFrame(index=range(x.shape[0])) if sparse else pd.DataFrame(x, columns=[*names])
+    table = frame_table(frame.assign(**beside), where, places)
+    return _Source(table, x, tuple(names), note) if sparse else _Source(table, note=note)
 
 
-def _array_table(given: Any, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
-    """Return the table of an array-like or sparse array, whose columns are those of the model."""
-    if not hasattr(given, "tocsr"):
-        _check_arrays(None, columns, where)
-        x: Any = as_features(np.asarray(given), where, columns.numbers)
-    elif sparse:
-        x = as_sparse(given)
-    else:
-        raise DataError(
-            where, "sparse features", "dense ones, as the model has", "Call X.toarray()"
-        )
-    _check_arrays(x.shape[1], columns, where)
-    return _arrays_table(x, columns.numbers, {}, FROM_ZERO)
-
-
-def _archive_table(
+def _of_archive(
     archive: NamedArrays, columns: SourceColumns, where: str, *, sparse: bool
-) -> _Table:
-    """Return the table of named arrays: features, names of rows, and texts."""
-    place = f"{where}, array 'x'"
-    matrix = npz_sparse(archive, where) if sparse else None
-    if matrix is not None:
-        x, place = matrix, where
-    elif columns.texts and not columns.numbers and "x" not in archive:
+) -> _Source:
+    """Return the features of named arrays, names of rows, texts and labels."""
+    x = npz_sparse(archive, where) if sparse else None
+    place = f"{where}, array 'x'" if x is None else where
+    if x is None and columns.texts and not columns.numbers and "x" not in archive:
         x = np.empty((len(archive.required(columns.texts[0], "texts")), 0))
-    else:
-        x = npz_features(archive, where)
-    n_rows, width = x.shape
-    names = columns.numbers
+    x = npz_features(archive, where) if x is None else x
+    names, (n_rows, width) = columns.numbers, x.shape
     if FEATURE_NAMES in archive:
         own = feature_names(archive, width, where)
         # Names do not count where the model has but numbers for them.
@@ -353,46 +306,45 @@ def _archive_table(
         labels = column(archive[own_label])
         check_length(f"{where}, array {own_label!r}", labels.shape, n_rows, "label")
         beside[columns.label or LABELS] = labels.astype(str).tolist()
-    return _arrays_table(x, names, beside, FROM_ONE)
+    return _of_arrays(x, names, beside, where, FROM_ONE)
 
 
-def _sparse_table(rows: SparseRows, columns: SourceColumns, where: str, *, sparse: bool) -> _Table:
-    """Return the table of rows of numbered features: dense by position, sparse by number."""
+def _of_sparse_rows(
+    rows: SparseRows, columns: SourceColumns, where: str, *, sparse: bool
+) -> _Source:
+    """Return rows of numbered features: dense ones by position, sparse ones by number."""
     names, note = columns.numbers, ""
     raw = rows.data(sparse=sparse, start=columns.start)
     beside = {columns.label or LABELS: raw.labels.astype(str).tolist()}
-    if raw.sparse is None:
-        given, width = np.empty((0, 0)) if raw.x is None else raw.x, len(names)
-        by_number = _are_numbered(names)
-        _check_arrays(width if by_number else max(given.shape[1], width), columns, where)
-        x: Any = np.pad(given[:, :width], ((0, 0), (0, max(0, width - given.shape[1]))))
-        if given.shape[1] > width:
-            listed = truncate(raw.feature_names[width:], SHOWN)
-            count = pluralize(given.shape[1] - width, "feature")
-            note = f"{count} that the model's data lack ({listed}), left out"
+    if raw.x is not None:
+        width, by_number = len(names), _are_numbered(names)
+        given = raw.x.shape[1]
+        _check_arrays(width if by_number else max(given, width), columns, where)
+        x = np.pad(raw.x[:, :width], ((0, 0), (0, max(0, width - given))))
+        if given > width:
+            listed, count = truncate(raw.feature_names[width:], SHOWN), given - width
+            note = f"{pluralize(count, 'feature')} that the model's data lack ({listed}), left out"
         if not by_number:
             listed = truncate(names, SHOWN)
             note = f"its features have no names and are taken by their position: {listed}"
-        return _arrays_table(x, names, beside, raw.row_labels, note)
-    place = {name: position for position, name in enumerate(names)}
-    positions = np.array([place.get(name, -1) for name in raw.feature_names], dtype=np.intp)
-    if not (positions >= 0).any() or not _are_numbered(names, "f"):
-        raise DataError(
-            where,
-            f"features by their numbers alone: {truncate(raw.feature_names, SHOWN)}",
-            f"features of the model: {truncate(names, SHOWN)}",
-            "Check that both files count the same features, from the same first index"
-            if _are_numbered(names, "f")
-            else "Write the rows to a .npz file with columns in the order of the model",
-        )
+        return _of_arrays(x, names, beside, where, raw.row_labels, note)
+    numbered = set(names)
+    known = [place for place, name in enumerate(raw.feature_names) if name in numbered]
+    if not known or not _are_numbered(names, "f"):
+        found = f"features by their numbers alone: {truncate(raw.feature_names, SHOWN)}"
+        hint = "Write the rows to a .npz file with columns in the order of the model"
+        if _are_numbered(names, "f"):
+            hint = "Check that both files count the same features, from the same first index"
+        raise DataError(where, found, f"features of the model: {truncate(names, SHOWN)}", hint)
     _check_arrays(None, columns, where)
-    known = np.flatnonzero(positions >= 0)
-    x = _placed(raw.sparse[:, known], positions[known], len(names))
+    place = {name: position for position, name in enumerate(names)}
+    positions = np.array([place[raw.feature_names[one]] for one in known], dtype=np.intp)
+    x = _placed(raw.sparse[:, known], positions, len(names))
     unknown = [name for name in raw.feature_names if name not in place]
     if unknown:
         count, listed = pluralize(len(unknown), "feature"), truncate(unknown, SHOWN)
         note = f"{count} that no row of the model's data has ({listed}), left out"
-    return _arrays_table(x, names, beside, raw.row_labels, note)
+    return _of_arrays(x, names, beside, where, raw.row_labels, note)
 
 
 def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:
