@@ -244,8 +244,8 @@ def _opened(source: Any, columns: SourceColumns, where: str, *, sparse: bool) ->
         needed = {*columns.names, *columns.texts, columns.id}
         for name, count in Counter(frame.columns).items():
             if count > 1 and name in needed:
-                found, expected = f"{count} columns {name!r}", "each column of the model once"
-                raise DataError(where, found, expected, "Rename or drop the others")
+                twice, expected = f"{count} columns {name!r}", "each column of the model once"
+                raise DataError(where, twice, expected, "Rename or drop the others")
         yield _Source(frame_table(frame, where))
     elif not hasattr(source, "tocsr"):
         _check_arrays(None, columns, where)
