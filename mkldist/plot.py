@@ -23,7 +23,7 @@ from mkldist.analysis.curves import (
     objective_path,
 )
 from mkldist.analysis.explanation import LEVELS, Explanation, Share
-from mkldist.analysis.growth import PARTS, SIZES, Growth, part_shares, seconds_text
+from mkldist.analysis.growth import SIZES, Growth
 from mkldist.analysis.losses import LABEL_UNITS, compare_over_data_sets, in_units
 from mkldist.analysis.selection import selection_frequency
 from mkldist.analysis.statistics import Friedman, Interval
@@ -49,7 +49,6 @@ __all__ = [
     "roc",
     "scaling",
     "shares",
-    "time_parts",
     "weights",
 ]
 
@@ -597,94 +596,6 @@ def scaling(
     ax.set(xlabel=SIZES[over], ylabel="seconds of a run")
     ax.legend()
     return ax
-
-
-TINTS = {"build": 0.0, "passes": 0.45, "solver": 1.0}  # of a method's colour, in stacking order
-MOST_BARS = 24  # in one figure; of more, each method shows its least, middle and largest size
-
-
-def part_table(growth: Growth) -> pd.DataFrame:
-    """Return the shares of build, passes and solver at the largest value of the other size."""
-    over, other = growth.over, growth.other
-    table = part_shares(growth.means[growth.means[other] == growth.ends_of_other[-1]])
-    return table[["method", over, other, *PARTS, "split_seconds"]]
-
-
-def shown_parts(table: pd.DataFrame, over: str) -> pd.DataFrame:
-    """Return rows of few sizes, so that there are not too many bars."""
-    sizes = np.unique(table[over])
-    few = table[over].isin([sizes[0], sizes[len(sizes) // 2], sizes[-1]])
-    return table[few] if len(table) > MOST_BARS else table
-
-
-def time_parts(
-    results: xr.DataTree | Growth,
-    over: str = "n_kernels",
-    *,
-    looks: Looks | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the shares of build, passes and solver in the seconds of a split, by method and size.
-
-    The build of the bank counts once, passes and solvers of all settings.
-
-    Parameters
-    ----------
-    results, over
-        As for :func:`scaling`, on one data set and bank.
-    looks, ax
-        As for :func:`path`.
-
-    Examples
-    --------
-    >>> import mkldist
-    >>> ax = mkldist.plot.time_parts(mkldist.open_results("results/growth"))  # doctest: +SKIP
-    >>> ax.get_xlabel()  # doctest: +SKIP
-    'share of the seconds on a split, %'
-    """
-    from matplotlib import rcParams
-    from matplotlib.patches import Patch
-
-    growth = _growth(results, over)
-    over = growth.over
-    table = shown_parts(part_table(growth), over)
-    looks = looks or looks_of(table["method"])
-    ax, ticks, place = _axes(ax), {}, 0
-    for method, some in table.groupby("method", sort=False):
-        ax.text(0.7, place, literal(method), va="center", weight="bold")
-        for row in some.to_dict("records"):
-            place += 1
-            ticks[place], left = f"{row[over]:,}", 0.0
-            for part in TINTS:
-                share = 100.0 * row[part]
-                ax.barh(place, share, left=left, height=0.8,
-                        **_fill(part, looks[str(method)].colour))  # fmt: skip
-                left += share
-            ax.text(102.0, place, f"{seconds_text(row['split_seconds'])} s", va="center",
-                    fontsize=rcParams["xtick.labelsize"])  # fmt: skip
-        place += 1
-    ax.set_yticks(list(ticks), list(ticks.values()))
-    ax.tick_params(axis="y", length=0)
-    ax.set(xlim=(0, 100), ylim=(place - 0.3, -0.7), ylabel=SIZES[over])
-    ax.set_xlabel("share of the seconds on a split, %")
-    ax.grid(visible=False, axis="y")
-    ax.set_axisbelow(True)
-    words = {"build": "build of the bank"}
-    ax.legend(handles=[Patch(label=words.get(part, part), **_fill(part, "#777777"))
-                       for part in TINTS if table[part].any()])  # fmt: skip
-    return ax
-
-
-def _fill(part: str, colour: str) -> dict[str, Any]:
-    """Return how a part is filled: the solver fully, passes with a tint, the build with lines."""
-    from matplotlib.colors import to_rgba
-
-    return {
-        "facecolor": to_rgba(colour, TINTS[part]),
-        "edgecolor": colour,
-        "linewidth": 0.6,
-        "hatch": "////" if part == "build" else "",
-    }
 
 
 LEAST_SHARE, MOST_BARS_OF_LEVEL, LONGEST_LABEL = 0.01, 8, 22

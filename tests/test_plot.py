@@ -15,7 +15,7 @@ from mkldist import analysis, plot
 from mkldist.analysis.growth import Growth
 from mkldist.errors import InputError
 from tests.analysis.made_up import learnt, traced
-from tests.analysis.studies import LAWS, N_KERNELS, study
+from tests.analysis.studies import LAWS, study
 from tests.report.made_up import explanation, made_up
 from tests.report.test_charts import sized
 
@@ -169,13 +169,6 @@ def test_scaling_draws_marks_and_fits(ax):
     assert {*times["seconds"]} <= {*marks[:, 1]}
     fits = growth.of_runs.set_index("method")["exponent"]
     assert set(drawn(ax)) == {f"{method}: exponent {fits[method]:.2f}" for method in LAWS}
-
-
-def test_parts_of_the_time_fill_each_bar(ax):
-    assert plot.time_parts(study(), ax=ax) is ax
-    assert sum(bar.get_width() for bar in ax.patches) == pytest.approx(
-        100.0 * len(LAWS) * len(N_KERNELS)
-    )
 
 
 def test_shares_of_a_decision_are_bars_and_those_of_the_weights_marks(ax):

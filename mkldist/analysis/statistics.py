@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy
 
-from mkldist.core.arrays import Floats, Ints
+from mkldist.core.arrays import Floats
 from mkldist.errors import InputError
 from mkldist.results.schema import SPLIT
 
@@ -544,36 +544,6 @@ def fit_power_law(sizes: Floats, costs: Floats, level: float = 0.95) -> PowerLaw
     half = quantile * float(fit.stderr) if freedom else np.inf
     slope = float(fit.slope)
     return PowerLaw(float(np.exp(fit.intercept)), slope, slope - half, slope + half, n_sizes)
-
-
-def fit_repeated(sizes: Floats, splits: Ints, costs: Floats, level: float = 0.95) -> PowerLaw:
-    """Fit a power law to costs that were measured at each size on several splits.
-
-    The costs of the splits at one size are no independent values: what a size has of its own, such
-    as a load of the machine or another number of iterations, all of them share.  So the law is that
-    of the geometric means at each size, and its interval the wider of two: that of the line through
-    the means of q sizes, with q - 2 degrees of freedom; and that of the mean of the exponents of s
-    splits, with s - 1.
-
-    Shapes: sizes, costs (n,); splits (n,).
-    """
-    levels, place, counts = np.unique(sizes, return_inverse=True, return_counts=True)
-    logarithms = np.log(costs)
-    law = fit_power_law(levels, np.exp(np.bincount(place, logarithms) / counts), level)
-    members = [splits == split for split in np.unique(splits)]
-    exponents = np.array(
-        [
-            scipy.stats.linregress(np.log(sizes[own]), logarithms[own]).slope
-            for own in members
-            if own.sum() == len(levels)
-        ]
-    )
-    if len(exponents) < 2:
-        return law
-    quantile = scipy.stats.t.ppf(0.5 + 0.5 * level, len(exponents) - 1)
-    half = float(quantile * exponents.std(ddof=1) / np.sqrt(len(exponents)))
-    low, high = min(law.low, law.exponent - half), max(law.high, law.exponent + half)
-    return law._replace(low=low, high=high)
 
 
 FEWEST_SPLITS = 5

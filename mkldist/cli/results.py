@@ -1,10 +1,8 @@
-"""``mkldist report``: a page of a sweep's results."""
+"""``mkldist report``, ``export`` and ``scale``: pages, tables and fits of a sweep's results."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import click
 
 from mkldist.cli.options import (
@@ -16,14 +14,8 @@ from mkldist.cli.options import (
     print_json,
     results_argument,
 )
-from mkldist.core.terminal import plain_table, standard_output
+from mkldist.core.terminal import standard_output
 from mkldist.results.export import ENDINGS, format_of
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from mkldist.analysis.growth import Growth
-    from mkldist.report.scaling import ScalingStudy
 
 
 @click.command("report")
@@ -130,7 +122,6 @@ def export_command(
 
 
 FOLDER = Path("scaling")
-EARLY, EVEN = " !", "  "  # marks of methods with and without runs that stopped early
 
 
 @click.command("scale")
@@ -159,7 +150,7 @@ def scale_command(
     95 % interval for each method, and the share of building, passes and solver in its time.
     """
     from mkldist.report.facts import records
-    from mkldist.report.scaling import scaling_study
+    from mkldist.report.scaling import NO_FIGURES, scaling_study
 
     study = scaling_study(results, over)
     note_basis(results)
@@ -172,43 +163,12 @@ def scale_command(
             {"times": records(study.times), "fits": records(study.fits), "cautions": cautions}
         )
         return
-    _print_tables(study)
+    console = standard_output()
+    for table in study.tables:
+        console.print(table.for_terminal())
+        console.print(table.caption, style="dim", highlight=False)
     for caution in study.cautions:
         click.echo(f"{caution.title}: {caution.text}")
-    if study.note:
-        click.echo(study.note)
     click.echo(f"tables:  scaling-times.csv and scaling-fits.csv in {target}")
-    if study.charts:
-        click.echo(f"figures: {len(study.charts)} in {target}")
-
-
-def _print_tables(study: ScalingStudy) -> None:
-    """Print a table for each size that grows, data set, bank and value of the other size."""
-    from mkldist.analysis.growth import SIZES, overview
-    from mkldist.report.facts import records
-
-    console = standard_output()
-    for growth in study.growths:
-        places = ["dataset", "bank", growth.other]
-        for (dataset, bank, value), rows in overview(growth).groupby(places, sort=False):
-            at = f", {value:,} {SIZES[growth.other]}" if value else ""
-            console.print(f"{dataset} · {bank}{at}", style="bold", highlight=False)
-            console.print(_growth_table(growth, records(rows)))
-            console.print()
-
-
-def _growth_table(growth: Growth, rows: list[dict[str, Any]]) -> Table:
-    """Return the exponents of the methods on one data set and bank."""
-    from mkldist.analysis.growth import PARTS, SIZES, seconds_text
-    from mkldist.report.scaling import interval_text, share_text, sizes_text
-
-    headings = ["exponent\n[95 %]", "seconds,\nlargest", *(f"{part}\n%" for part in PARTS)]
-    table = plain_table(["method", SIZES[growth.over], *headings], left=2)
-    marks = (EVEN, EARLY) if any(row["early"] for row in rows) else ("", "")
-    for row in rows:
-        table.add_row(
-            str(row["method"]), sizes_text(row), f"{row['exponent']:.2f} {interval_text(row)}",
-            seconds_text(row["at_largest"]) + marks[row["early"] > 0],
-            *(share_text(row, part) for part in PARTS),
-        )  # fmt: skip
-    return table
+    figures = f"figures: {len(study.charts)} in {target}" if study.charts else NO_FIGURES
+    click.echo(figures)

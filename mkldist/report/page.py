@@ -192,9 +192,8 @@ def made_page(facts: Facts) -> Page:
         Section("convergence", "Convergence", charts=convergence_charts(facts)),
         Section(
             "time", "Time",
-            "Fits of seconds = a size^k, with the other size held fixed. The shares are of the "
-            "seconds of a split: the build of its bank, once, and the passes and solvers of all "
-            "settings.",
+            "With the other size held fixed. The build of a bank counts once for a split, passes "
+            "and solvers of all settings.",
             [exponents_table(growth) for growth in growths],
             [chart for growth in growths for chart in charts_of(growth, facts.looks, MOST)],
             growth_cautions(growths),

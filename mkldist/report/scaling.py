@@ -1,26 +1,25 @@
-"""A scaling study in tables, warnings, figures and files, for ``mkldist scale`` and the report."""
+"""A scaling study as table, warnings, figure and files, for ``mkldist scale`` and the report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 import mkldist.plot as plot
-from mkldist.analysis.growth import PARTS, SIZES, Growth, overview, seconds_text
+from mkldist.analysis.growth import PARTS, SIZES, Growth
 from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
-from mkldist.core.metrics import NOTHING
 from mkldist.errors import InputError
 from mkldist.report.charts import HEIGHT, Chart, figure_of
 from mkldist.report.facts import Facts, origin_of, records, slug
 from mkldist.report.sentences import Caution, shared_times
-from mkldist.report.tables import Table, keyed, numbers, text
+from mkldist.report.tables import Cell, Row, Table, keyed, numbers, text, with_ends
 from mkldist.results.folder import inputs_of
 
 if TYPE_CHECKING:
@@ -32,47 +31,35 @@ ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
 MARK = ".results"  # file that tells of which results the files of a folder are
 BENT = 0.2  # change of an exponent towards the largest sizes that is told
-Row = Mapping[str, Any]
-
-
-# Tables and warnings.
 
 
 def exponents_table(growth: Growth) -> Table:
-    """Return the exponents of all methods, for the page."""
-    rows, over = overview(growth), growth.over
+    """Return the exponents of all methods, with the shares of the parts at the largest size."""
+    rows, over = growth.of_runs, growth.over
+    rows = rows.replace({"low": {-np.inf: np.nan}})
     several = [name for name in ("dataset", "bank", growth.other) if rows[name].nunique() > 1]
     columns = {SIZES.get(name, name): numbers(name) if name in SIZES else text(name)
                for name in several}  # fmt: skip
     columns |= {
         "method": text("method"),
-        SIZES[over]: keyed("n_sizes", sizes_text),
-        "exponent": numbers("exponent", "{:.2f}"),
-        "95 % interval": keyed("low", interval_text),
-        "of CPU time": numbers("cpu_exponent", "{:.2f}"),
-        "seconds at the largest": keyed("at_largest", lambda row: seconds_text(row["at_largest"])),
-        **{f"{part} %": keyed(part, lambda row, part=part: share_text(row, part))  # type: ignore[misc]
-           for part in PARTS},
-    }  # fmt: skip
-    caption = "Rows with runs that stopped before their tolerance are marked."
+        SIZES[over]: keyed(
+            "n_sizes", lambda row: f"{row['n_sizes']}: {row['smallest']:,}…{row['largest']:,}"
+        ),
+        "exponent [95 %]": with_ends("exponent", lambda _: "{:.2f}".format, "low", "high"),
+        "of CPU": numbers("cpu_exponent", "{:.2f}"),
+        "seconds, largest": numbers("at_largest", "{:.3g}"),
+        **{f"{part} %": _percent(part) for part in PARTS},
+    }
+    caption = (
+        "Fits of seconds = a size^k: the exponent k, and shares of the seconds of a split at the "
+        "largest size. Rows with runs that stopped before their tolerance are marked."
+    )
     name = f"exponents-{over.replace('_', '-')}"
     return Table(name, rows, columns, lambda row: row["early"] > 0, caption)
 
 
-def sizes_text(row: Row) -> str:
-    """Return how many sizes a fit has, and which: ``4: 100…3,000``."""
-    return f"{row['n_sizes']}: {row['smallest']:,}…{row['largest']:,}"
-
-
-def interval_text(row: Row) -> str:
-    """Return the interval of an exponent, a dash where there is none."""
-    return f"[{row['low']:.2f}, {row['high']:.2f}]" if np.isfinite(row["low"]) else NOTHING
-
-
-def share_text(row: Row, part: str) -> str:
-    """Return the share of a part in percent, a dash where the results do not hold it."""
-    known = part != "build" or row["has_build"]
-    return f"{100.0 * row[part]:.0f}" if known else NOTHING
+def _percent(part: str) -> Callable[[Row], Cell]:
+    return keyed(part, lambda row: f"{100.0 * row[part]:.0f}")
 
 
 def growth_cautions(found: Sequence[Growth]) -> list[Caution]:
@@ -119,87 +106,42 @@ def _of_growth(growth: Growth) -> Iterator[Caution]:
         )
 
 
-# Figures.
-
-ROW, FRAME = 0.19, 1.0  # inches: height of a bar or heading, and of axis and legend together
-
-
 def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None) -> list[Chart]:
-    """Return the figures of a study, two for each data set and bank, of the first `most`."""
+    """Return the time of a run against the size, of the first `most` data sets and banks.
+
+    A figure has a panel for the ends of the other size.
+    """
     places = growth.fits[["dataset", "bank"]].drop_duplicates()
     several = [name for name in places if places[name].nunique() > 1]
     charts = []
     for place in records(places)[:most]:
         words = [place[str(name)] for name in several]
         ending = "-".join([growth.over.replace("_", "-"), *map(slug, words)])
-        of = f" ({', '.join(words)})" if words else ""
         own = growth.on(place["dataset"], place["bank"])
-        charts += [_time_chart(own, looks, f"time-{ending}", of)]
-        charts += _parts_chart(own, looks, f"parts-{ending}", of)
+        other, panels = own.other, own.ends_of_other
+        table = own.times[(own.times["counted"] > 0) & own.times[other].isin(panels)]
+
+        def panel(value: int, ax: Axes, own: Growth = own) -> None:
+            plot.scaling(own, at=value, looks=looks, ax=ax)
+            if len(own.ends_of_other) > 1:
+                ax.set_title(f"{value:,} {SIZES[own.other]}")
+
+        charts.append(Chart(
+            f"time-{ending}",
+            f"Time against the number of {SIZES[growth.over]}"
+            + f" ({', '.join(words)})" * bool(words),
+            "A mark is the mean over the settings on one split, hollow where a run stopped before "
+            "its tolerance. Lines are fits of seconds = a size^k, of the exponents in the table.",
+            table[["method", *SIZES, "split", "seconds", "counted", "counted_early"]],
+            partial(
+                figure_of,
+                *(partial(panel, value) for value in panels),
+                height=HEIGHT * (1 + 0.75 * (len(panels) - 1)),
+                shared="y",
+                most=2,
+            ),
+        ))  # fmt: skip
     return charts
-
-
-def _time_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -> Chart:
-    """Return the time of a run against the size, a panel for the ends of the other size."""
-    other, panels, fits = growth.other, growth.ends_of_other, growth.of_runs
-    table = growth.times[(growth.times["counted"] > 0) & growth.times[other].isin(panels)]
-    table = table[["method", *SIZES, "split", "seconds", "counted", "counted_early"]]
-    alone = len(panels) == 1
-
-    def panel(value: int, ax: Axes) -> None:
-        plot.scaling(growth, at=value, looks=looks, ax=ax)
-        if not alone:
-            ax.set_title(f"{value:,} {SIZES[other]}")
-
-    exponents = []
-    for value in panels:
-        rows = records(fits[fits[other] == value])
-        found = [
-            f"{row['method']} {row['exponent']:.2f}"
-            + f" {interval_text(row)}" * bool(np.isfinite(row["low"]))
-            for row in rows
-        ]
-        at = "" if alone else f"at {value:,} {SIZES[other]}: "
-        exponents.append(at + "; ".join(found))
-    return Chart(
-        name,
-        f"Time against the number of {SIZES[growth.over]}{of}",
-        f"A mark is the mean over the settings on one split, hollow where a run stopped before its "
-        f"tolerance. Lines are fits of seconds = a size^k; exponents k with 95 % intervals "
-        f"{'are ' * alone}{', and '.join(exponents)}.",
-        table,
-        partial(
-            figure_of,
-            *(partial(panel, value) for value in panels),
-            height=HEIGHT * (1 + 0.75 * (len(panels) - 1)),
-            shared="y",
-            most=2,
-        ),
-    )
-
-
-def _parts_chart(growth: Growth, looks: Mapping[str, Look], name: str, of: str) -> Iterator[Chart]:
-    """Yield the shares of build, passes and solver, a bar for each method and size."""
-    over, other, value = growth.over, growth.other, growth.ends_of_other[-1]
-    table = plot.part_table(growth)
-    if table.empty:
-        return
-    shown = plot.shown_parts(table, over)
-    height = FRAME + ROW * (len(shown) + shown["method"].nunique())
-    at = f", at {value:,} {SIZES[other]}" * (len(growth.ends_of_other) > 1)
-    missing = "" if shown["build"].any() else " The results hold no times of builds."
-    yield Chart(
-        name,
-        f"Parts of the time by the number of {SIZES[over]}{of}",
-        f"Shares of the build of the bank, which counts once a split, and of the passes and the "
-        f"solvers of all settings of a method{at}. At the right are the seconds of a split in "
-        f"all.{missing}",
-        table,
-        partial(figure_of, partial(plot.time_parts, growth, looks=looks), height=height),
-    )
-
-
-# The study.
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +150,11 @@ class ScalingStudy:
 
     facts: Facts
     growths: list[Growth]
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The exponents over each size."""
+        return [exponents_table(growth) for growth in self.growths]
 
     @cached_property
     def cautions(self) -> list[Caution]:
@@ -220,11 +167,6 @@ class ScalingStudy:
         if find_spec("matplotlib") is None:
             return []
         return [chart for one in self.growths for chart in charts_of(one, self.facts.looks)]
-
-    @property
-    def note(self) -> str:
-        """Advice on what the study lacks."""
-        return "" if self.charts else NO_FIGURES
 
     @cached_property
     def times(self) -> pd.DataFrame:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from mkldist.core.metrics import (
     p_value_text,
     part_of_variable,
 )
+from mkldist.core.terminal import plain_table
 from mkldist.report.facts import Facts, records, slug
 from mkldist.report.sentences import (
     SHOWN_LEVELS,
@@ -39,6 +41,9 @@ from mkldist.report.sentences import (
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
 from mkldist.results.schema import CLASS, PREDICTED, SPLIT, RunState
 from mkldist.solvers.progress import STATIONARITY, StopReason
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 MOST_COUNTS = 12  # classes that a cell names
 MINUS = "\u2212"  # the sign of a difference
@@ -90,6 +95,23 @@ class Table:
         """Positions of the rows in the page; of too many, the marked ones before others."""
         places = sorted(range(len(self.rows)), key=lambda place: not self.marks[place])
         return sorted(places[:MOST_ROWS])
+
+    def for_terminal(self) -> RenderableType:
+        """Return headings and rows for a terminal; an asterisk follows the marked rows."""
+        rows = [[cell.text for cell in cells] for cells in self.rows]
+        for row, mark in zip(rows, self.marks, strict=True):
+            row[-1] += " *" if mark else "  " * any(self.marks)
+        headings = [
+            "\n".join(wrap(heading, max(map(len, (*heading.split(), *cells)))))
+            for heading, *cells in zip(self.headings, *rows, strict=True)
+        ]
+        left = next((i for i, is_number in enumerate(self.numeric) if is_number), len(headings))
+        table = plain_table(headings, left=left, overflow="fold")
+        for column in table.columns[:left]:  # numbers fold before names do
+            column.no_wrap = True
+        for row in rows:
+            table.add_row(*row)
+        return table
 
     def file(self, folder: Path) -> Path:
         """Return the file in a folder that :meth:`write` writes."""

@@ -17,7 +17,6 @@ from mkldist.analysis.statistics import (
     corrected_t_test,
     correlated_posterior,
     fit_power_law,
-    fit_repeated,
     frequencies,
     friedman,
     holm,
@@ -28,7 +27,6 @@ from mkldist.analysis.statistics import (
     signed_rank_posterior,
 )
 from mkldist.errors import InputError
-from tests.variants import quick
 
 HALVES = Overlap(50, 50)
 
@@ -315,47 +313,6 @@ def test_the_interval_covers_the_exponent_at_its_level():
         law = fit_power_law(sizes, sizes**0.8 * np.exp(rng.normal(0, 0.2, len(sizes))))
         covered += law.low <= 0.8 <= law.high
     assert 0.93 <= covered / 1000 <= 0.97
-
-
-N_SIZES, N_REPEATS, ROUNDS = 5, 3, 400
-REPEATED = np.repeat(np.geomspace(100.0, 10_000.0, N_SIZES), N_REPEATS)
-SPLITS = np.tile(np.arange(N_REPEATS), N_SIZES)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("of_size", "of_split", "of_value"),
-    quick([(0.1, 0.1, 0.1), (0.3, 0.0, 0.02), (0.0, 0.2, 0.001)]),
-    ids=["both", "a deviation of each size", "an exponent of each split"],
-)
-def test_the_interval_of_splits_covers_the_exponent_whatever_deviates(of_size, of_split, of_value):
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(ROUNDS):
-        deviation = np.repeat(rng.normal(0, of_size, N_SIZES), N_REPEATS)
-        exponent = 1.2 + np.tile(rng.normal(0, of_split, N_REPEATS), N_SIZES)
-        noise = deviation + rng.normal(0, of_value, len(REPEATED))
-        costs = REPEATED**exponent * np.exp(noise)
-        law = fit_repeated(REPEATED, SPLITS, costs)
-        covered += law.low <= 1.2 <= law.high
-    assert covered / ROUNDS >= 0.92
-
-
-@pytest.mark.slow
-def test_splits_are_no_independent_values_where_sizes_deviate():
-    rng = np.random.default_rng(0)
-    covered = 0
-    for _ in range(ROUNDS):
-        deviation = np.repeat(rng.normal(0, 0.3, N_SIZES), N_REPEATS)
-        law = fit_power_law(REPEATED, REPEATED**1.2 * np.exp(deviation))
-        covered += law.low <= 1.2 <= law.high
-    assert covered / ROUNDS < 0.8
-
-
-def test_splits_that_lack_a_size_have_no_exponent_of_their_own():
-    sizes, splits = np.array([1.0, 2, 4, 1, 2]), np.array([0, 0, 0, 1, 1])
-    law = fit_repeated(sizes, splits, sizes**2)
-    assert (law.exponent, law.low, law.high) == (pytest.approx(2.0),) * 3
 
 
 def test_two_points_tell_no_interval():

@@ -189,7 +189,6 @@ def call(monkeypatch, tmp_path):
 def test_a_table_of_each_place_fits_eighty_columns(call):
     done = call(study((100, 1000, 100_000), noise=0.05))
     lines = done.stdout.splitlines()
-    assert lines[0] == "ring · gaussians, 200 training points"
     assert max(map(len, lines[:7])) <= 80
     for method, (exponent, _) in LAWS.items():
         (line,) = [line for line in lines if line.startswith(method)]
@@ -200,7 +199,7 @@ def test_a_table_of_each_place_fits_eighty_columns(call):
         assert sum(map(float, words[-3:])) == pytest.approx(100, abs=1.5)
     assert lines[-2:] == [
         "tables:  scaling-times.csv and scaling-fits.csv in scaling",
-        "figures: 2 in scaling",
+        "figures: 1 in scaling",
     ]
 
 
@@ -209,7 +208,8 @@ def test_methods_with_runs_that_stopped_early_are_marked(call, monkeypatch):
     tree = study()
     tree["ring/gaussians-300/silp"]["stop_reason"][:, 0] = "time_limit"
     done = call(tree)
-    marked = {line.split()[0]: " ! " in line for line in done.stdout.splitlines()[4:6]}
+    marked = {n: f"{n} " in line and line.endswith("*") for line in done.stdout.splitlines()
+              for n in LAWS if line.startswith(n)}  # fmt: skip
     assert marked == {"level": False, "silp": True}
     assert "Runs that stopped early: Runs of silp (3) stopped" in done.stdout
 
@@ -225,11 +225,8 @@ def test_a_study_over_both_sizes_has_a_table_for_each_value_of_the_other(call, m
     monkeypatch.setattr(scaling, "find_spec", lambda name: None)  # figures take their time
     tree = study((100, 300, 1000), (100, 200, 400), settings=(1.0,))
     lines = call(tree, "-o", "out").stdout.splitlines()
-    titles = [line for line in lines if line.startswith("ring · ")]
-    assert [title.partition(", ")[2] for title in titles] == [
-        "100 training points", "200 training points", "400 training points",
-        "100 kernels", "300 kernels", "1,000 kernels",
-    ]  # fmt: skip
+    others = [line.split()[0] for line in lines if " level " in line]
+    assert others == ["100", "200", "400", "100", "300", "1,000"]
 
 
 def test_json_holds_times_fits_and_cautions_and_writes_nothing(call):
@@ -268,10 +265,9 @@ def test_files_of_other_results_are_replaced_only_when_asked(call, monkeypatch):
 def test_without_matplotlib_tables_are_printed_and_the_remedy_is_said(call, monkeypatch):
     monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     lines = call(study()).stdout.splitlines()
-    assert lines[0].startswith("ring · gaussians")
     assert lines[-2:] == [
-        "No figures: pip install 'mkldist[figures]' installs what draws them.",
         "tables:  scaling-times.csv and scaling-fits.csv in scaling",
+        "No figures: pip install 'mkldist[figures]' installs what draws them.",
     ]
 
 
@@ -281,7 +277,7 @@ def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
     commands = ["sweep", "moons.toml", "--workers", "1"], ["report", "moons"], ["scale", "moons"]
     for words in commands:
         done = run(tmp_path, *words)
-    assert done.stdout.startswith("two_moons · gauss, 30 training points")
+    assert "level" in done.stdout
     times = pd.read_csv(tmp_path / "scaling" / "scaling-times.csv")
     assert times["n_kernels"].tolist() == [*WIDTHS.values()] * 2
     assert (times["counted"] == 4).all()
@@ -294,5 +290,5 @@ def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
         "", ".csv", ".pdf", ".png", ".svg",
     }  # fmt: skip
     page = (tmp_path / "report.html").read_text()
-    for name in ("table-exponents-n-kernels", "time-n-kernels-title", "parts-n-kernels-title"):
+    for name in ("table-exponents-n-kernels", "time-n-kernels-title"):
         assert page.count(f'id="{name}"') == 1

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mkldist.analysis.growth import Growth, overview, part_shares
+from mkldist.analysis.growth import Growth
 from mkldist.errors import InputError, OutputError
-from mkldist.plot import MOST_BARS
 from mkldist.report import scaling as module
 from mkldist.report.scaling import ScalingStudy, exponents_table, scaling_study
 from tests.analysis.studies import (
@@ -44,11 +43,9 @@ def texts_of(svg: str) -> set[str | None]:
 
 
 def test_shares_are_of_the_build_once_and_the_runs_of_all_settings():
-    growth = Growth.of(study(), "n_kernels")
-    row = part_shares(growth.means).set_index(["method", "n_kernels"]).loc[("silp", 1000)]
-    solver = sum(solver_seconds("silp", 1000, 200, C) for C in SETTINGS)
-    passes, build = len(SETTINGS) * pass_seconds(1000, 200), build_seconds(1000, 200)
-    assert row["split_seconds"] == pytest.approx(solver + passes + build)
+    row = Growth.of(study(), "n_kernels").of_runs.set_index("method").loc["silp"]
+    solver = sum(solver_seconds("silp", 3000, 200, C) for C in SETTINGS)
+    passes, build = len(SETTINGS) * pass_seconds(3000, 200), build_seconds(3000, 200)
     assert row[["build", "passes", "solver"]].to_numpy(float) == pytest.approx(
         np.array([build, passes, solver]) / (solver + passes + build)
     )
@@ -63,17 +60,15 @@ def test_a_table_shows_exponents_with_intervals_and_shares(over_kernels):
     for row in table.rows:
         fit = fits.loc[(row[0].text, "run")]
         assert row[1].text == "4: 100…3,000"
-        assert row[2].text == f"{fit['exponent']:.2f}"
-        assert row[4].text == f"{fits.loc[(row[0].text, 'cpu'), 'exponent']:.2f}"
-        assert row[3].text == f"[{fit['low']:.2f}, {fit['high']:.2f}]"
-        assert sum(float(cell.text) for cell in row[6:]) == pytest.approx(100, abs=1.5)
+        assert row[2].text == f"{fit['exponent']:.2f} [{fit['low']:.2f}, {fit['high']:.2f}]"
+        assert row[3].text == f"{fits.loc[(row[0].text, 'cpu'), 'exponent']:.2f}"
+        assert sum(float(cell.text) for cell in row[5:]) == pytest.approx(100, abs=1.5)
     assert len(table.headings) == len(table.numeric) == len(table.rows[0])
 
 
 def test_a_build_that_is_not_recorded_is_a_dash_and_not_zero():
     (growth,) = study_of(study(build=False)).growths
-    assert {row[6].text for row in exponents_table(growth).rows} == {"\u2013"}
-    assert not overview(growth)["has_build"].any()
+    assert {row[5].text for row in exponents_table(growth).rows} == {"\u2013"}
 
 
 def test_processor_time_that_is_not_recorded_is_a_dash():
@@ -82,7 +77,7 @@ def test_processor_time_that_is_not_recorded_is_a_dash():
         if "pass_cpu_seconds" in node.variables:
             node.dataset = node.to_dataset().drop_vars("pass_cpu_seconds")
     (growth,) = study_of(tree).growths
-    assert {row[4].text for row in exponents_table(growth).rows} == {"\u2013"}
+    assert {row[3].text for row in exponents_table(growth).rows} == {"\u2013"}
 
 
 @pytest.mark.slow
@@ -90,7 +85,7 @@ def test_over_both_sizes_each_fit_holds_the_other_fixed(over_both):
     assert [growth.over for growth in over_both.growths] == ["n_kernels", "n_train"]
     assert [growth.ends_of_other for growth in over_both.growths] == [[100, 400], [100, 1000]]
     for growth in over_both.growths:
-        assert len(overview(growth)) == len(LAWS) * 3
+        assert len(growth.of_runs) == len(LAWS) * 3
     assert over_both.fits["n_train"].isna().sum() == (over_both.fits["over"] == "n_train").sum()
 
 
@@ -122,40 +117,19 @@ def test_a_time_that_bends_is_told():
 
 
 @pytest.mark.slow
-def test_figures_draw_marks_fits_and_parts(over_kernels):
-    time, parts = over_kernels.charts
-    assert (time.name, parts.name) == ("time-n-kernels", "parts-n-kernels")
+def test_the_figure_draws_marks_and_fits(over_kernels):
+    (time,) = over_kernels.charts
+    assert time.name == "time-n-kernels"
     fits = over_kernels.fits.set_index(["method", "part"])["exponent"]
     labels = {f"{method}: exponent {fits[method, 'run']:.2f}" for method in LAWS}
     assert {"kernels", "seconds of a run", "100", "3000", *labels} <= texts_of(time.svg())
-    assert {"level", "silp", "3,000", "build of the bank", "passes", "solver"} <= texts_of(
-        parts.svg()
-    )
     assert len(time.data) == len(LAWS) * len(N_KERNELS) * 3  # a mark for each split
-    assert parts.data[["build", "passes", "solver"]].sum(axis=1).to_numpy() == pytest.approx(1.0)
-
-
-@pytest.mark.slow
-def test_the_patterns_of_a_figure_are_its_own(over_kernels):
-    svg = over_kernels.charts[1].svg()
-    used = set(re.findall(r"url\(#([^)]+)\)", svg))
-    assert used
-    assert used <= set(re.findall(r'id="([^"]+)"', svg))
-    assert all(name.startswith("parts-n-kernels-") for name in used)
-
-
-@pytest.mark.slow
-def test_a_figure_without_builds_has_no_sign_for_them():
-    parts = study_of(study(build=False)).charts[1]
-    assert "build of the bank" not in texts_of(parts.svg())
-    assert parts.caption.endswith("The results hold no times of builds.")
 
 
 @pytest.mark.slow
 def test_a_figure_over_one_size_has_panels_for_the_ends_of_the_other(over_both):
     time = over_both.charts[0]
     assert {"100 training points", "400 training points"} <= texts_of(time.svg())
-    assert "at 100 training points: level 1.0" in time.caption
     assert sorted(time.data["n_train"].unique()) == [100, 400]
 
 
@@ -168,23 +142,11 @@ def test_letters_of_the_figures_are_legible_in_print(over_both):
 
 
 @pytest.mark.slow
-def test_many_bars_are_thinned_to_three_sizes_of_each_method():
-    sizes = [100 * n for n in range(1, 1 + MOST_BARS)]
-    parts = study_of(study(sizes, n_splits=2, settings=(1.0,))).charts[1]
-    assert len(parts.data) == len(LAWS) * len(sizes)
-    shown = texts_of(parts.svg())
-    assert {"100", f"{100 * MOST_BARS:,}"} <= shown
-    assert "200" not in shown
-
-
-@pytest.mark.slow
 def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):
     over_kernels.write(tmp_path / "scaling")
     written = {path.name for path in (tmp_path / "scaling").iterdir()}
     assert written == {"scaling-times.csv", "scaling-fits.csv"} | {
-        f"{name}-n-kernels.{suffix}"
-        for name in ("time", "parts")
-        for suffix in ("csv", "pdf", "png", "svg")
+        f"time-n-kernels.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
     }
     fits = pd.read_csv(tmp_path / "scaling" / "scaling-fits.csv")
     pd.testing.assert_frame_equal(fits, over_kernels.fits, check_dtype=False)
@@ -202,7 +164,6 @@ def test_without_matplotlib_there_are_tables_and_a_note(monkeypatch, tmp_path):
     found = study_of(study())
     found.write(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv"}
-    assert "pip install 'mkldist[figures]'" in found.note
 
 
 @pytest.mark.parametrize(
