@@ -257,7 +257,7 @@ def _fits(some: pd.DataFrame, over: str) -> Iterator[dict[str, Any]]:
     total = sum(one.sum() for one in each.values())
     for part, column in COLUMNS_OF_PARTS.items():
         known = some[some[column] > 0.0]
-        by_split = np.log(known.pivot(index=over, columns=SPLIT, values=column)).sort_index()
+        by_split = known.pivot(index=over, columns=SPLIT, values=column).sort_index().map(np.log)
         if len(by_split) < 2:
             continue
         means, sizes = by_split.mean(axis=1), by_split.index.to_numpy(float)
@@ -342,7 +342,7 @@ def series_names(nodes: Sequence[xr.DataTree]) -> dict[str, tuple[str, str]]:
     for bank, there in sizes.items():
         if len(there) == len({dataset for dataset, _ in there}):
             stems.setdefault(re.sub(r"[-_. ]?\d+k?$", "", bank), []).append(bank)
-    named = {}
+    named: dict[str, str] = {}
     for stem, banks in stems.items():
         every = [one for bank in banks for one in sizes[bank]]
         if len(banks) > 1 and len(set(every)) == len(every):
