@@ -415,33 +415,31 @@ def caption(summary: Sequence[Row], shown: Sequence[Row]) -> str:
     lacking = any(row["lacking"] and row["complete"] for row in summary)
     sampled = sum(row.get("sampled", 0) for row in summary)
     waiting = sum(row["waiting"] for row in summary)
-    cut = len(shown) < len(summary)
+    cut, at_end, early = len(shown) < len(summary), edges_of(summary), early_of(summary)
+    if len(at_end) > EDGES_SHOWN:
+        at_end = [*at_end[:EDGES_SHOWN], f"{len(at_end) - EDGES_SHOWN} more"]
+    n_early = sum(row["early"] for row in summary)
     lines = [
         (True, f"Mean [95 % interval by the splits].\n* best mean {best} of its data set."),
         (parts != {"validation"},
          f"* is the best on the {part} part; inner folds select without its labels."),
         *((True, line) for line in _no_better(summary)),
         (lacking, "Rows that lack a split that others of their data set have are not marked."),
-        *((True, line) for line in _pooled(summary)),
+        *((True, f"{line}.") for line in pooled_of(summary)),
         (True, "Active: > 0.001 of the largest weight. Seconds: own time and share of passes."),
         *((_known(summary, name), words) for name, (_, words) in _PROXIMITIES.items()),
         (sampled, f"A sample of the points tells the exact gaps of {pluralize(sampled, 'run')}, "
          "which are statistical."),
-        *((True, line) for line in (*_edges(summary), *_early(summary))),
+        (at_end, "Best at the end of its grid, so a wider grid may do better:"),
+        *((True, f"  {line}") for line in at_end),
+        (n_early, f"! {pluralize(n_early, 'run')} stopped before the tolerance:"),
+        *((True, f"  {line}") for line in early),
         (cut, f"Each method where its mean {best} is best, of {len(summary)} rows."),
         (cut and lacking,
          "A row that lacks splits stands for its method only if all of its rows do."),
         (waiting, f"{pluralize(waiting, 'run')} without an outcome yet."),
     ]  # fmt: skip
     return "\n".join(line for holds, line in lines if holds)
-
-
-def _pooled(summary: Sequence[Row]) -> Iterator[str]:
-    """Yield a line on each data set whose folds lack classes."""
-    found = dict.fromkeys((r["dataset"], r.get("pooled"), r["task"]) for r in summary)
-    for name, count, task in found:
-        if count:
-            yield f"{name}: {pooled_words(count, task)}."
 
 
 def _no_better(summary: Sequence[Row]) -> Iterator[str]:
@@ -461,28 +459,29 @@ def _no_better(summary: Sequence[Row]) -> Iterator[str]:
             yield from TO_TRY[task]
 
 
-def _edges(summary: Sequence[Row]) -> list[str]:
-    """Return lines that say which best values lie at an end of their grid."""
+def pooled_of(rows: Sequence[Row]) -> list[str]:
+    """Return words on each data set whose folds lack classes."""
+    found = dict.fromkeys((r["dataset"], r.get("pooled"), r["task"]) for r in rows)
+    return [f"{name}: {pooled_words(count, task)}" for name, count, task in found if count]
+
+
+def edges_of(rows: Sequence[Row]) -> list[str]:
+    """Return words on the best values that lie at an end of their grid."""
     places: dict[str, list[str]] = {}
-    several = [name for name in ("dataset", "bank") if len({row[name] for row in summary}) > 1]
-    for row in (row for row in summary if row["edge"]):
+    several = [name for name in ("dataset", "bank") if len({row[name] for row in rows}) > 1]
+    for row in (row for row in rows if row["edge"]):
         place = " · ".join(str(row[name]) for name in several)
         places.setdefault(f"{row['method']} {row['edge']}", []).append(place)
-    found = [what + f" ({', '.join(own)})" * any(own) for what, own in places.items()]
-    more = [f"{len(found) - EDGES_SHOWN} more"] if len(found) > EDGES_SHOWN else []
-    head = ["Best at the end of its grid, so a wider grid may do better:"] * bool(found)
-    return [*head, *(f"  {line}" for line in [*found[:EDGES_SHOWN], *more])]
+    return [what + f" ({', '.join(own)})" * any(own) for what, own in places.items()]
 
 
-def _early(summary: Sequence[Row]) -> list[str]:
-    """Return lines that say how many runs stopped before their tolerance, why, and what helps."""
-    early = sum(row["early"] for row in summary)
-    counts = {one: sum(row.get(f"early_{one}", 0) for row in summary) for one in _REMEDIES}
-    head = [f"! {pluralize(early, 'run')} stopped before the tolerance:"] * bool(early)
-    return [*head, *(f"  {one} ({n}): {_REMEDIES[one]}" for one, n in counts.items() if n)]
+def early_of(rows: Sequence[Row]) -> list[str]:
+    """Return why runs stopped before their tolerance, how many, and what helps."""
+    counts = {one: sum(row.get(f"early_{one}", 0) for row in rows) for one in _REMEDIES}
+    return [f"{one} ({n}): {_REMEDIES[one]}" for one, n in counts.items() if n]
 
 
-class _Detail(NamedTuple):
+class Detail(NamedTuple):
     """What a table shows beside the scores; runs that failed or wait always have a column."""
 
     loose: bool  # The spread of active kernels, the column of failed runs, blanks between columns
@@ -492,10 +491,11 @@ class _Detail(NamedTuple):
 
 
 _DETAILS = [
-    _Detail(*map(bool, level))
+    Detail(*map(bool, level))
     for level in ((1, 1, 1, 1), (1, 1, 1, 0), (0, 1, 1, 0), (1, 0, 1, 0), (0, 0, 1, 0), (0,) * 4)
 ]
 """Levels of detail, the fullest first."""
+FULL = _DETAILS[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -561,30 +561,30 @@ def summary_table(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTabl
     return SummaryTable(rows, [rows[number] for number in sorted(best.values())])
 
 
-def _tables_of(shown: list[Row], task: str, detail: _Detail) -> Iterator[RenderableType]:
+def _tables_of(shown: list[Row], task: str, detail: Detail) -> Iterator[RenderableType]:
     """Yield headings and the rows of each data set of one task, in columns of equal widths."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    columns = _columns(shown, task, detail)
-    cells = [[cell(row) for cell, _ in columns.values()] for row in shown]
+    columns = columns_of(shown, task, detail)
+    cells = [[words(row) for words, _ in columns.values()] for row in shown]
+    left = [key is None for _, key in columns.values()]
     widths = [
         max(len(line) for text in (heading, *column) for line in text.split("\n"))
         for heading, column in zip(columns, zip(*cells, strict=True), strict=True)
     ]
 
-    left = [is_left for _, is_left in columns.values()]
-
     def padded(text: str, width: int, is_left: bool) -> str:
-        return text.ljust(width) if is_left else text.rjust(width)
+        lines = text.split("\n")
+        return "\n".join(x.ljust(width) if is_left else x.rjust(width) for x in lines)
 
     def table(*, headings: bool) -> Table:
         found = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, show_header=headings,
                       padding=(0, int(detail.loose), 0, 0))  # fmt: skip
         for heading, width, is_left in zip(columns, widths, left, strict=True):
-            lines = "\n".join(padded(x, width, is_left) for x in heading.split("\n"))
-            found.add_column(lines if headings else "", no_wrap=not is_left, overflow="fold",
+            found.add_column(padded(heading, width, is_left) if headings else "",
+                             no_wrap=not is_left, overflow="fold",
                              min_width=width, vertical="bottom" if headings else "top")  # fmt: skip
         return found
 
@@ -604,10 +604,12 @@ def _tables_of(shown: list[Row], task: str, detail: _Detail) -> Iterator[Rendera
         yield Text()
 
 
-def _columns(
-    shown: list[Row], task: str, detail: _Detail
-) -> dict[str, tuple[Callable[[Row], str], bool]]:
-    """Return what makes the cells of each column, by its heading, and whether it is of text."""
+Column = tuple[Callable[[Row], str], str | None]
+"""The words of a row, and the name of the number by which they sort; None for text."""
+
+
+def columns_of(shown: Sequence[Row], task: str, detail: Detail = FULL) -> dict[str, Column]:
+    """Return the columns of a table of results, by their headings."""
     keys = [*shown[0]]
     names = keys[IDENTITY_COLUMNS : keys.index("task")]
     some_runs = detail.loose or any(row["failed"] or row["waiting"] for row in shown)
@@ -627,15 +629,15 @@ def _columns(
         return f"{taken:.{0 if taken >= 100 else 1 if taken >= 10 else 2}f}"
 
     def proximity(name: str) -> Callable[[Row], str]:
-        def cell(row: Row) -> str:
+        def words(row: Row) -> str:
             mark = (" !" if row["early"] else "  ") * early  # missed or met the tolerance
             value = row.get(name)
             return (NOTHING if is_missing(value) else f"{value:.1e}" if value else "0") + mark
 
-        return cell
+        return words
 
-    def dashed(name: str, words: Callable[[Row], str]) -> Callable[[Row], str]:
-        return lambda row: NOTHING if is_missing(row[name]) else words(row)
+    def dashed(name: str, words: Callable[[Row], str]) -> Column:
+        return lambda row: NOTHING if is_missing(row[name]) else words(row), name
 
     def runs(row: Row) -> str:
         return f"{row['failed']}/{row['failed'] + row['complete'] + row['waiting']}"
@@ -643,21 +645,19 @@ def _columns(
     left = [name for name in _PROXIMITIES if _known(shown, name)] or ["gap_max"]
     pad = "  " * early
     return {
-        "method": (lambda row: f" {row['method']}", True),
-        **({names[0] if len(names) == 1 else "parameters": (setting, True)} if names else {}),
-        **{heading: (cell, False) for heading, cell in _scores_of(shown, task, detail)},
-        "active\nkernels": (dashed("active_mean", active), False),
-        "seconds": (dashed("seconds_mean", seconds), False),
-        **{_PROXIMITIES[name][0].replace("\n", f"{pad}\n") + pad: (proximity(name), False)
+        "method": (lambda row: f" {row['method']}", None),
+        **({names[0] if len(names) == 1 else "parameters": (setting, None)} if names else {}),
+        **_scores_of(shown, task, detail),
+        "active\nkernels": dashed("active_mean", active),
+        "seconds": dashed("seconds_mean", seconds),
+        **{_PROXIMITIES[name][0].replace("\n", f"{pad}\n") + pad: (proximity(name), name)
            for name in left},
-        **({"failed\nruns": (runs, False)} if some_runs else {}),
+        **({"failed\nruns": (runs, "failed")} if some_runs else {}),
     }  # fmt: skip
 
 
-def _scores_of(
-    rows: Sequence[Row], task: str, detail: _Detail
-) -> Iterator[tuple[str, Callable[[Row], str]]]:
-    """Yield the columns of metrics that any row has: the sweep's, and others of the same part."""
+def _scores_of(rows: Sequence[Row], task: str, detail: Detail) -> dict[str, Column]:
+    """Return the columns of metrics that any row has: the sweep's, and others of the same part."""
     metric = METRICS[rows[0]["metric"]]
     parts = [part for part in PARTS if _known(rows, f"{metric.variable(part)}_mean")] or ["test"]
     scored = next((part for part in parts if part != "validation"), "test")
@@ -668,10 +668,11 @@ def _scores_of(
         for other in others
         if other is not metric and _known(rows, f"{other.variable(scored)}_mean")
     ]
+    columns: dict[str, Column] = {}
     for number, (of, part, interval) in enumerate(found):
         name, alone = of.variable(part), number >= len(parts)
 
-        def cell(
+        def score(
             row: Row, name: str = name, of: Metric = of, alone: bool = alone,
             ends: Sequence[str] = ("low", "high") * interval, part: str = part,
         ) -> str:  # fmt: skip
@@ -687,4 +688,5 @@ def _scores_of(
         words = (of.words if alone else of.heading(part)) + " %" * (of.unit == "%")
         first, blank, last = words.partition(" ")
         lines = f"{first}\n{last}" if blank and last != "%" else words
-        yield lines + "  [95 %]" * interval, cell
+        columns[lines + "  [95 %]" * interval] = score, f"{name}_mean"
+    return columns

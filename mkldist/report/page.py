@@ -47,7 +47,7 @@ from mkldist.report.tables import (
     failures_table,
     over_table,
     pairs_table,
-    results_table,
+    results_tables,
     stability_table,
 )
 from mkldist.results.folder import inputs_of
@@ -175,7 +175,7 @@ def made_page(facts: Facts) -> Page:
             "failures", "Failed runs", tables=[failures_table(facts)],
             code=facts.retry_command if facts.status.failed else "",
         ),
-        Section("results", "Results", tables=[results_table(facts)]),
+        Section("results", "Results", tables=results_tables(facts)),
         Section(
             "comparison", "Comparison of methods",
             SIZES_SHARE * (len(facts.series) < len(facts.compared)),

