@@ -141,6 +141,15 @@ class TileLayout:
         _cut(tiles, self.side, *np.divmod(points, self.tile), matrix)
         return matrix
 
+    def matrix_rows(
+        self, packed: npt.NDArray[np.floating], points: npt.NDArray[np.intp]
+    ) -> npt.NDArray[np.float64]:
+        """Return rows `points` (m,) of one (T·b²) vector's matrix, (m, n) float64."""
+        rows = np.empty((len(points), self.n_points))
+        tiles = read_only(packed.reshape(self.n_tiles, self.tile, self.tile))
+        _take_rows(tiles, self.side, *np.divmod(points, self.tile), rows)
+        return rows
+
 
 @compiled
 def _unpack(tiles: npt.NDArray[np.floating], side: int, matrix: npt.NDArray[np.floating]) -> None:
@@ -174,6 +183,26 @@ def _cut(
             value = tiles[row * side - row * (row - 1) // 2 + col - row, p, q]
             matrix[i, j] = value
             matrix[j, i] = value
+
+
+@compiled
+def _take_rows(
+    tiles: npt.NDArray[np.floating],
+    side: int,
+    homes: npt.NDArray[np.intp],
+    places: npt.NDArray[np.intp],
+    rows: npt.NDArray[np.floating],
+) -> None:
+    """Fill rows of a symmetric matrix with entries of upper tiles; points lie in tiles `homes`."""
+    n, edge = rows.shape[1], tiles.shape[1]
+    for i in range(len(rows)):
+        home, place = homes[i], places[i]
+        for other in range(side):
+            row, col = min(home, other), max(home, other)
+            tile = tiles[row * side - row * (row - 1) // 2 + col - row]
+            for j in range(other * edge, min((other + 1) * edge, n)):
+                k = j - other * edge
+                rows[i, j] = tile[place, k] if other >= home else tile[k, place]
 
 
 SLAB_ENTRIES = 16_384
@@ -419,11 +448,9 @@ def kernel_groups(n_kernels: int, entries: int) -> Iterator[slice]:
 
 
 def block_kernels(layout: TileLayout) -> int:
-    """Return the number of kernels that a pass works on at once, given the layout of the bank.
+    """Return the number of kernels that a file of a bank has, given its layout.
 
-    They take at most 512 MiB of float64 where one kernel does not take more.  Every chunk but the
-    last one has whole blocks of them, and so has every shard, so that each product has the same
-    shape wherever a bank is kept.
+    They take at most 512 MiB of float64 where one kernel does not take more.
     """
     return max(1, min(BLOCK_KERNELS, BLOCK_BYTES // (8 * layout.n_entries)))
 

@@ -7,8 +7,7 @@ multiplied with each block while it is in the processor's cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,9 +16,7 @@ import numpy.typing as npt
 from mkldist.bank.bank import (
     ArrayBank,
     Bank,
-    Chunk,
     DiagonalPart,
-    block_kernels,
     diagonal_part,
     slabs,
 )
@@ -28,6 +25,7 @@ from mkldist.bank.products import (
     Columns,
     WeightedSum,
     add_dots,
+    add_rows,
     combine_few,
     products,
     weighted_sums,
@@ -162,9 +160,6 @@ def _computed(bank: Bank, indices: Sequence[Ints | None]) -> Floats:
 
 Result = TypeVar("Result")
 
-BLOCK_ENTRIES = 2048
-WIDTH = 8  # combinations at once
-
 
 def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
@@ -175,9 +170,7 @@ def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     kernels, read only these kernels.  Diagonals are read alone unless another request causes a
     traversal.
 
-    An answer is the same to the last bit whatever other requests share the pass.  For combinations
-    this requires a BLAS that computes each row of a product of fixed shape independently of its
-    neighbours, as OpenBLAS does.
+    An answer is the same to the last bit whatever other requests share the pass.
 
     Returns one answer per request, in order, of the shape that the request documents; an operator
     where a combination takes one and the bank has it.
@@ -323,7 +316,7 @@ def _traverse(
     """Make one pass: write combinations to their targets, and return the answers of columns."""
     columns = Columns(bank.layout, list(requests.values()))
     sums = np.zeros((bank.n_kernels, columns.n_columns))
-    weights = _grouped(weight_rows(dense, bank.n_kernels))
+    weights = weight_rows(dense, bank.n_kernels)
     combined = np.zeros((len(dense), bank.layout.n_entries))
     entries = slice(0, 0)
     for chunk in bank.chunks():
@@ -332,10 +325,11 @@ def _traverse(
             right = columns.over(entries)
         for gathered in traces:
             gathered.add(diagonal_part(bank.layout, chunk))
+        lines = np.arange(len(chunk.values))
         if requests:
-            add_dots(chunk.values, np.arange(len(chunk.values)), right, sums[chunk.kernels])
-        for block in _blocks(chunk, block_kernels(bank.layout)) if dense else ():
-            _add_combinations(block, weights, combined)
+            add_dots(chunk.values, lines, right, sums[chunk.kernels])
+        if dense:
+            add_rows(chunk.values, lines, weights[:, chunk.kernels], combined, entries.start)
     bank.counter.passes += 1
     for wanted, entries_of in zip(dense, combined, strict=True):
         bank.layout.unpack(entries_of, out=wanted.target)
@@ -351,32 +345,12 @@ def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Flo
     `weights` (R, M): weights of its kernels. `sums` (R, e): sums over the kernels before these.
     The result is in memory of its own.
     """
-    groups, combined = _grouped(weights), np.array(sums, dtype=np.float64)
+    combined = np.array(sums, dtype=np.float64)
     kernels = slice(0, bank.n_kernels)
     for slab in slabs(bank.layout, entries):
-        for block in _blocks(bank.slab_of(kernels, slab), block_kernels(bank.layout)):
-            first, stop = block.entries.start - entries.start, block.entries.stop - entries.start
-            _add_combinations(replace(block, entries=slice(first, stop)), groups, combined)
+        values = bank.slab_of(kernels, slab).values
+        add_rows(values, np.arange(len(values)), weights, combined, slab.start - entries.start)
     return combined
-
-
-def _blocks(chunk: Chunk, most_kernels: int) -> Iterator[Chunk]:
-    """Cut a chunk into float64 blocks that fit the processor's cache."""
-    n_kernels, n_entries = chunk.values.shape
-    for e in range(0, n_entries, BLOCK_ENTRIES):
-        for k in range(0, n_kernels, most_kernels):
-            values = chunk.values[k : k + most_kernels, e : e + BLOCK_ENTRIES]
-            values = values.astype(np.float64, copy=False)
-            kernels = slice(chunk.kernels.start + k, chunk.kernels.start + k + len(values))
-            start = chunk.entries.start + e
-            yield Chunk(kernels, slice(start, start + values.shape[1]), values)
-
-
-def _add_combinations(block: Chunk, weights: Floats, combined: Floats) -> None:
-    """Add weights @ block to the (R, E) combinations; weights are (groups, 8, M)."""
-    for group, rows in enumerate(weights):
-        wanted = combined[group * WIDTH : (group + 1) * WIDTH, block.entries]
-        wanted += (rows[:, block.kernels] @ block.values)[: len(wanted)]
 
 
 def weight_rows(sums: Sequence[WeightedSum], n_kernels: int) -> Floats:
@@ -385,14 +359,6 @@ def weight_rows(sums: Sequence[WeightedSum], n_kernels: int) -> Floats:
     for row, wanted in zip(rows, sums, strict=True):
         row[wanted.kernels] = wanted.weights
     return rows
-
-
-def _grouped(rows: Floats) -> Floats:
-    """Return a copy of (R, k) rows as (groups, 8, k), the last group filled up with zeros."""
-    groups = -(-len(rows) // WIDTH)
-    stack = np.zeros((groups * WIDTH, rows.shape[1]))
-    stack[: len(rows)] = rows
-    return stack.reshape(groups, WIDTH, rows.shape[1])
 
 
 def _shaped(request: ColumnRequest, sums: Floats) -> Floats:

@@ -226,23 +226,29 @@ def _segments(layout: TileLayout, vectors: Floats) -> Floats:
 
 
 MANY = 16  # vectors; beyond so many, the BLAS takes forms faster, though it needs whole matrices
-STRETCH = 4096  # entries of a sum that stay in the processor's first cache
+STRETCH = 512  # entries of five rows, which stay in the processor's first cache
 
 
 def multiply(layout: TileLayout, values: Floating, lines: Ints, vectors: Floats) -> Floats:
     """Return ``K V`` for some matrices K.
 
     Few vectors are multiplied with the tiles themselves: each entry is read once and used for both
-    of its places in the matrix.  For many vectors a matrix is unpacked and multiplied by the BLAS.
+    of its places in the matrix.  Vectors with one entry each take rows of a matrix.  For many other
+    vectors a matrix is unpacked and multiplied by the BLAS.
 
     `values` (k, E): the kept entries of matrices. `lines` (s,): rows of `values` to use. `vectors`
     (n,) or (n, R): V. The result is (s, n) or (s, n, R).
     """
     if vectors.ndim == 2 and vectors.shape[1] > FEW:
         products = np.empty((len(lines), *vectors.shape))
+        ones = np.count_nonzero(vectors, axis=0).max() <= 1
+        points = np.abs(vectors).argmax(axis=0) if ones else np.arange(0)
         for product, line in zip(products, lines, strict=True):
-            np.matmul(_unpacked(layout, values[line]), vectors, out=product)
-        return products
+            if ones:
+                product[...] = layout.matrix_rows(values[line], points).T
+            else:
+                np.matmul(_unpacked(layout, values[line]), vectors, out=product)
+        return products * vectors[points, np.arange(len(points))] if ones else products
     padded = _padded(layout, vectors)
     sums = np.zeros((len(lines), *padded.shape))
     memory, step = flat(values)
@@ -361,32 +367,49 @@ def _add_both(
         above[i] += s0
 
 
-def add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
-    """Add ``sum_s weights[s] values[lines[s]]`` to `total`, (E,), in the order of s.
+def add_rows(
+    values: Floating, lines: Ints, weights: Floats, totals: Floats, first: int = 0
+) -> None:
+    """Add ``sum_s weights[r, s] values[lines[s]]`` to `totals` from entry `first` on, (R, E).
 
-    `values` (k, E): entries of matrices. `lines` (s,): rows of `values` to use. `weights` (s,):
-    their weights. `total` (E,): overwritten.
+    The kernels are added one after the other, so that a sum does not depend on the other sums, nor
+    on how the kernels and entries are cut into calls.
+
+    `values` (k, e): entries of matrices. `lines` (s,): rows of `values` to use. `weights` (R, s):
+    their weights in each sum. `totals`: overwritten; contiguous.
     """
-    _add_rows(read_only(values), lines, weights, total)
+    memory, step = flat(values)
+    weights = np.ascontiguousarray(weights)
+    _add_rows(memory, lines * step, values.shape[1], weights, totals, first)
 
 
 @compiled
-def _add_rows(values: Floating, lines: Ints, weights: Floats, total: Floats) -> None:
-    """Add rows, four at a time: a stretch of `total` is read and written once for each four."""
-    whole = len(lines) - len(lines) % 4
-    for start in range(0, len(total), STRETCH):
-        here = slice(start, start + STRETCH)
-        sums = total[here]
+def _add_rows(
+    memory: Floating, starts: Ints, count: int, weights: Floats, totals: Floats, first: int
+) -> None:
+    """Add rows of `count` entries, four at a time, a stretch of them to all sums."""
+    whole = len(starts) - len(starts) % 4
+    for begin in range(0, count, STRETCH):
+        end = min(begin + STRETCH, count)
         for s in range(0, whole, 4):
-            a, b = values[lines[s], here], values[lines[s + 1], here]
-            c, d = values[lines[s + 2], here], values[lines[s + 3], here]
-            w0, w1, w2, w3 = weights[s], weights[s + 1], weights[s + 2], weights[s + 3]
-            for e in range(len(sums)):  # one after the other, but read and written only once
-                sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]
-        for s in range(whole, len(lines)):
-            a, w0 = values[lines[s], here], weights[s]
-            for e in range(len(sums)):
-                sums[e] += w0 * a[e]
+            at, bt, ct, dt = starts[s], starts[s + 1], starts[s + 2], starts[s + 3]
+            a, b = memory[at + begin : at + end], memory[bt + begin : bt + end]
+            c, d = memory[ct + begin : ct + end], memory[dt + begin : dt + end]
+            for r in range(len(totals)):
+                sums, w0, w1 = (
+                    totals[r, first + begin : first + end],
+                    weights[r, s],
+                    weights[r, s + 1],
+                )
+                w2, w3 = weights[r, s + 2], weights[r, s + 3]
+                for e in range(len(sums)):  # one after the other, but read and written only once
+                    sums[e] = sums[e] + w0 * a[e] + w1 * b[e] + w2 * c[e] + w3 * d[e]
+        for s in range(whole, len(starts)):
+            a = memory[starts[s] + begin : starts[s] + end]
+            for r in range(len(totals)):
+                sums, w0 = totals[r, first + begin : first + end], weights[r, s]
+                for e in range(len(sums)):
+                    sums[e] += w0 * a[e]
 
 
 class KernelRows(Protocol):
@@ -438,16 +461,13 @@ def weighted_sums(request: Combine, n: int) -> tuple[list[WeightedSum], Floats]:
 
 
 def combine_few(source: KernelRows, sums: Sequence[WeightedSum]) -> None:
-    """Write combinations of few kernels to their targets; each kernel is read once for all sums.
-
-    Kernels are added one after the other, so that a sum does not depend on the other sums.
-    """
+    """Write combinations of few kernels to their targets; each kernel is read once for all sums."""
     active, weights = _weights_by_kernel(sums)
     packed = np.zeros((len(sums), source.layout.n_entries))
     for rows in source.rows(active):
-        for total, row in zip(packed, weights[:, rows.positions], strict=True):
+        for r, row in enumerate(weights[:, rows.positions]):
             used = np.flatnonzero(row)
-            add_rows(rows.values, rows.lines[used], row[used], total)
+            add_rows(rows.values, rows.lines[used], row[None, used], packed[r : r + 1])
     for wanted, entries in zip(sums, packed, strict=True):
         source.layout.unpack(entries, out=wanted.target)
     source.counter.combines += len(sums)

@@ -59,6 +59,7 @@ from mkldist.methods.cut_bundle import (
     solve_machine,
 )
 from mkldist.optim.accuracy import relative_gap
+from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
 from mkldist.solvers.svm import InnerSvm
 
@@ -88,10 +89,11 @@ def solve(problem: Problem, params: LevelParams) -> Steps:
     # Step 1: p^0 = e/m, or the weights of the path's last point.
     bundle, p = yield from begin(problem, params)
     kernels, bounds, standstill = bundle.kernels, bundle.bounds, Standstill(bundle.machine)
+    K: Gram | None = None
     for _ in range(params.max_iter):
         # Step 3: train the machine on sum_m p^i_m K_m for alpha^i.
         weights = kernels.spread(p)
-        K = yield kernels.combination(p, thin=True)
+        K = yield kernels.combination(p, thin=True, former=K)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # Step 4, (5): g^i(p) = max_j f(p, alpha^j).  Step 5, (6): the bounds min_p g^i(p) and the

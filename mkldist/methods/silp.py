@@ -47,6 +47,7 @@ from mkldist.methods.cut_bundle import (
     renewed,
     solve_machine,
 )
+from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import Method, Problem, Renewal, Steps, reason_to_stop
 
 RISING = 0.1  # of the bounds' distance: a lower bound that rises by more is still on its way
@@ -68,10 +69,11 @@ def solve(problem: Problem, params: SilpParams) -> Steps:
     # beta^1_m = 1/M, or the weights of the path's last point.
     bundle, beta = yield from begin(problem, params, multiples=False)
     kernels, bounds = bundle.kernels, bundle.bounds
+    K: Gram | None = None
     for _ in range(params.max_iter):
         # alpha^t = argmin_alpha sum_m beta^t_m S_m(alpha), by the machine on sum_m beta^t_m K_m.
         before, weights = bundle.restricted_lower, kernels.spread(beta)
-        K = yield kernels.combination(beta, thin=True)
+        K = yield kernels.combination(beta, thin=True, former=K)
         svm = solve_machine(bundle, K, weights)
         q = yield from kernels.quadratic(svm.signed)
         # (beta^{t+1}, theta^{t+1}) = argmax theta s.t. sum_m beta_m S_m(alpha^r) >= theta, r <= t.

@@ -39,6 +39,7 @@ import numpy as np
 from mkldist.bank.requests import Combine, Diagonal, Matvec, Quadratic, Request
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.optim.accuracy import form_rounding
+from mkldist.optim.factored_matrix import Gram
 
 WORTH_VISITING_ALONE = 0.5  # share of the kernels above which a pass over all costs no more
 WORTH_ASKING = 30.0  # gap, in units of the tolerance, above which the pass for radii may pay
@@ -199,12 +200,16 @@ class WorkingSet:
         dense[self.kernels] = weights
         return dense
 
-    def combination(self, weights: Floats, *, thin: bool = False) -> Combine:
+    def combination(
+        self, weights: Floats, *, thin: bool = False, former: Gram | None = None
+    ) -> Combine:
         """Return the request for the sum of the working set's kernels with weights (S,).
 
-        With `thin`, an operator may answer it, see :class:`~mkldist.bank.requests.Combine`.
+        With `thin`, an operator may answer it, see :class:`~mkldist.bank.requests.Combine`.  The
+        matrix of a `former` answer is overwritten.
         """
-        return Combine(weights, None if self.everything else self.kernels, thin=thin)
+        memory = former if isinstance(former, np.ndarray) else None
+        return Combine(weights, None if self.everything else self.kernels, memory, thin)
 
     def quadratic(self, point: Floats) -> Generator[Request, Any, Floats]:
         """Ask for ``q_m(alpha*y)`` (S,) at a point (n,) or (n, k), added up over classes."""

@@ -180,7 +180,7 @@ def test_sums_are_added_to_what_is_there(layout, dtype, n_lines):
     grams, values = packed(layout, dtype)
     lines, weights = LINES[:n_lines], np.array([0.5, -1.0, 2.0, 0.25, 3.0])[:n_lines]
     total = layout.pack(np.eye(layout.n_points))
-    add_rows(values, lines, weights, total)
+    add_rows(values, lines, weights[None], total[None])
     expected = np.eye(layout.n_points) + np.einsum("s,sij->ij", weights, grams[lines])
     assert_allclose(layout.unpack(total), expected, rtol=1e-12, atol=1e-12)
 
@@ -220,7 +220,7 @@ def test_one_function_reads_banks_in_memory_and_mapped_ones():
         multiply(layout, values, LINES, vector)
         quadratic_forms(layout, values, LINES, vector)
         quadratic_forms(layout, values, LINES, np.stack([vector, vector], axis=1))
-        add_rows(values, LINES, weights, total)
+        add_rows(values, LINES, weights[None], total[None])
         layout.unpack(values[0])
         layout.submatrix(values[0], LINES)
         found.append(
@@ -358,3 +358,12 @@ def test_a_damaged_block_is_named(store: BankStore, tmp_path: Path) -> None:
     with pytest.raises(DamagedBlocksError) as caught:
         answer(opened(store, "stream", tmp_path), [Radii()])
     assert caught.value.blocks == (1,)
+
+
+@every_layout
+@every_dtype
+def test_vectors_of_one_entry_take_rows_of_a_matrix(layout, dtype):
+    grams, values = packed(layout, dtype)
+    vectors = np.zeros((layout.n_points, layout.n_points + 5))
+    vectors[np.arange(layout.n_points)[::-1], np.arange(layout.n_points)] = 2.0
+    np.testing.assert_array_equal(multiply(layout, values, LINES, vectors), grams[LINES] @ vectors)
