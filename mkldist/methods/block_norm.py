@@ -122,8 +122,9 @@ class BlockNormParams(SolverParams):
         0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
     )
     q: float = Field(1.5, gt=1, le=2, description="exponent of block-q")
-    acceleration: Literal["working-set", "none"] = Field(
-        "working-set", description="none: every iteration visits all kernels, as in the paper"
+    acceleration: Literal["working-set", "none", "printed"] = Field(
+        "working-set",
+        description="none: every iteration visits all kernels; printed: the paper's algorithm",
     )
 
     @property
@@ -179,7 +180,7 @@ def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMe
     """
     n, M, psi = size.n_points, size.n_kernels, params.make_regularizer()
     expected = (SMOOTH if psi.smooth_dual else 1) * max(n, FEW_KERNELS)
-    every = params.acceleration == "none" or psi.threshold == 0.0
+    every = params.acceleration != "working-set" or psi.threshold == 0.0
     at_hand = M if every else min(M, expected)
     return size.memory(vectors=VECTORS_PER_SOLVER + PRODUCTS * n * at_hand / M)
 

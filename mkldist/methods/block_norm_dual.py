@@ -161,14 +161,14 @@ class InnerObjective:
         return InnerPoint(rho, products, value, gradient, radii, response, curve)
 
     def hessian(
-        self, point: InnerPoint, memory: Floats | None = None
+        self, point: InnerPoint, memory: Floats | None = None, *, thin: bool = True
     ) -> Requesting[Floats | ThinHessian]:
         """Ask for the combined kernel and return the Hessian at a point, Eq. (27).
 
         It may overwrite `memory`, a former Hessian (n, n).  It is thin where the bank answers with
         an operator that stays one, see :func:`mkldist.optim.factored_matrix.best_form`.
         """
-        K = best_form((yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=True)))
+        K = best_form((yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=thin)))
         scales, images = self._bends(point)
         if isinstance(K, FactoredMatrix):
             return ThinHessian(point.curve.hessian, K, (np.sqrt(scales)[:, None] * images).T)
@@ -263,7 +263,7 @@ class DenseModel:
         """Return the model of a Hessian H, overwritten, made positive definite by a ridge."""
         n = len(gradient)
         diagonal = np.diagonal(H).copy()
-        ridge = _least_ridge(diagonal, gradient, bounded)
+        ridge = least_ridge(diagonal, gradient, bounded)
         right = np.column_stack([gradient.mean() - gradient, np.ones(n)])
         while True:
             H.flat[:: n + 1] = diagonal + ridge
@@ -296,7 +296,7 @@ class ThinModel:
     def of(cls, H: ThinHessian, gradient: Floats, bounded: bool) -> ThinModel:
         """Return the model of a Hessian, with the ridge that one of all entries has."""
         diagonal = H.curvature + H.K.diagonal + np.einsum("nb,nb->n", H.bends, H.bends)
-        ridge = _least_ridge(diagonal, gradient, bounded)
+        ridge = least_ridge(diagonal, gradient, bounded)
         weights, factors = np.append(H.K.weights, 1.0), [*H.K.factors, H.bends]
         system = ThinSystem(H.curvature + ridge, weights, factors, H.K.products)
         return cls(system, system.minimiser(gradient, RESIDUAL))
@@ -306,7 +306,7 @@ class ThinModel:
         return 0.5 * float(gradient @ self.system.preconditioned(gradient))
 
 
-def _least_ridge(diagonal: Floats, gradient: Floats, bounded: bool) -> float:
+def least_ridge(diagonal: Floats, gradient: Floats, bounded: bool) -> float:
     """Return the first ridge to try.
 
     A polyhedral loss has no curvature between its kinks, but its h has a domain of size one.  A

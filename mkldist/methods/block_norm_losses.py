@@ -63,7 +63,7 @@ class Curve:
 class Smoothing:
     """Smoothing of the walls and kinks of h."""
 
-    gamma: float  # penalty gamma of their multipliers
+    gamma: float  # penalty gamma of their multipliers; infinite for none, of the logistic loss
     temperature: float = 0.0  # factor T of the entropy that rounds off a polyhedral h; 0 for none
 
 
@@ -265,6 +265,15 @@ class Logistic(_OfMargins):
                 break
             b = moved
         return b
+
+    def smoothed(self, rho: Floats, multipliers: Floats, smoothing: Smoothing) -> Curve:
+        if np.isfinite(smoothing.gamma):
+            return super().smoothed(rho, multipliers, smoothing)
+        t = self.y * rho / self.w
+        if not 0.0 < t.min() <= t.max() < 1.0:
+            return Curve(np.inf, np.zeros_like(t), np.zeros_like(t), multipliers)
+        gradient = self.y * scipy.special.logit(t)
+        return Curve(self.conjugate(rho), gradient, 1.0 / (self.w * t * (1.0 - t)), multipliers)
 
     def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
         return self._entropic(point, smoothing.gamma, 1.0)

@@ -34,23 +34,27 @@ kernels.  Further outer iterations follow where the pass that certifies it asks 
 or, on a working set, finds kernels that belong to it; and, for all losses but the squared one,
 until the multipliers of the loss have settled, by Newton steps on Eqs. (49) and (50) and Eq. (40).
 
-This code differs from the paper in four points.  The bias has an infinite proximal parameter, so
-that ``1'rho = 0`` holds at every iterate and the bias is the best one for the predictor, where the
-paper's (12) moves the bias by a step.  The proximal parameter is in units of the kernels' size.
-The corners of polyhedral losses are rounded off by an entropy that vanishes with the gap, which
-saves up to half of the Newton steps.  And by default the iterations run on a working set of kernels
-(:func:`.block_norm.solve_on_working_set`); with ``acceleration = "none"`` they visit all kernels,
-as :func:`outer_iterations` shows.
+:func:`as_printed`, ``acceleration = "printed"``, is the paper's algorithm.  The others differ from
+it.  The bias has an infinite proximal parameter, so that ``1'rho = 0`` holds at every iterate and
+the bias is the best one for the predictor, where the paper's (12) moves the bias by a step.  Gamma
+is in units of the kernels' size, and grows faster after an iteration that gained little.  The
+corners of polyhedral losses are rounded off by an entropy that vanishes with the gap, which saves
+up to half of the Newton steps; h of the logistic loss has multipliers, too.  By default the
+iterations run on a working set of kernels (:func:`.block_norm.solve_on_working_set`); with
+``acceleration = "none"`` they visit all kernels, as :func:`outer_iterations` shows.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from pydantic import Field, model_validator
 
-from mkldist.bank.requests import Diagonal, Quadratic
+from mkldist.bank.requests import Diagonal, Matvec, Quadratic
+from mkldist.core.arrays import Floats
 from mkldist.methods.block_norm import (
     BlockNormBounds,
     BlockNormParams,
@@ -62,12 +66,23 @@ from mkldist.methods.block_norm import (
     renewed,
     solve_on_working_set,
 )
-from mkldist.methods.block_norm_dual import DualNewton, InnerObjective, Iterate, enlarged, roots
-from mkldist.methods.block_norm_losses import Smoothing
+from mkldist.methods.block_norm_dual import (
+    STEP_LIMIT,
+    DualNewton,
+    InnerObjective,
+    InnerPoint,
+    Iterate,
+    enlarged,
+    least_ridge,
+    roots,
+)
+from mkldist.methods.block_norm_losses import Curve, Smoothing
 from mkldist.methods.regularizers import Regularizer
-from mkldist.solvers.base import Method, Problem, Renewal, Steps
+from mkldist.solvers.base import Counters, Method, Problem, Renewal, Requesting, Steps
 
 FIRST_GAMMA, GAMMA_GROWTH = 10.0, 4.0  # ElastMKL's penalty of the loss's multipliers
+ARMIJO, LEAST_STEP = 1e-4, 1e-12  # share of the slope that a step must gain, as printed
+PRINTED_SHARE = 1e-4  # of the tolerance, that a minimisation as printed may leave of phi
 
 
 class SpicyMKLParams(BlockNormParams):
@@ -75,7 +90,9 @@ class SpicyMKLParams(BlockNormParams):
 
     steers: ClassVar[tuple[str, ...]] = ("gamma", "growth")
 
-    gamma: float = Field(10.0, gt=0, description="first proximal parameter, kernels of trace 1")
+    gamma: float = Field(
+        10.0, gt=0, description="first proximal parameter, of kernels of trace 1 unless printed"
+    )
     growth: float = Field(2.0, gt=1, description="its factor from one outer iteration to the next")
 
 
@@ -84,6 +101,10 @@ class ElastMKLParams(BlockNormParams):
 
     regularizer: Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer = Field(
         "elastic-net", description="elastic-net, block-q, uniform, or a Regularizer, not block1"
+    )
+
+    acceleration: Literal["working-set", "none"] = Field(
+        "working-set", description="none: every iteration visits all kernels, as in the paper"
     )
 
     @model_validator(mode="after")
@@ -104,6 +125,8 @@ def spicymkl(problem: Problem, params: SpicyMKLParams) -> Steps:
     ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one; ``dual_variables`` is
     rho.
     """
+    if params.acceleration == "printed":
+        return (yield from as_printed(problem, params))
     run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
     return (yield from run(problem, params, params.gamma, params.growth, proximal=True))
 
@@ -166,6 +189,76 @@ def outer_iterations(
         gamma = pace.grown(gamma, growth, iterate.size)
     state = BlockNormState(params.lam, scale, iterate)
     return bounds.solution(stop, state=state)
+
+
+def as_printed(problem: Problem, params: SpicyMKLParams) -> Steps:
+    """Run Table 1 as it is printed, on all kernels: Eqs. (10) to (12), and (28) to (32) for walls.
+
+    Gamma, which the bias has too, grows by the same factor in every iteration.
+    """
+    loss, psi = params.make_loss(problem.y, problem.weights), params.make_regularizer()
+    traces = yield Diagonal(np.ones((problem.n_points, 1)))
+    bounds = BlockNormBounds(problem, params, loss, psi, traces[:, 0])
+    everyone = np.arange(problem.n_kernels)
+    iterate = yield from enlarged(Iterate.without_kernels(loss.start()), everyone)
+    gamma, bias, pace = params.gamma, 0.0, Pace(params.tol, bounds.gap)
+    for _ in range(params.max_iter):
+        smoothing = Smoothing(gamma if loss.polyhedral else np.inf)
+        phi = PrintedObjective(loss, psi, iterate, smoothing, 1.0 / gamma, bias)
+        iterate, least = yield from phi.minimise(iterate, params.tol, bounds.counters)  # (10)
+        iterate = phi.proximal_step(iterate, least)  # (11)
+        bias += gamma * float(iterate.rho.sum())  # (12)
+        bounds.take_primal(iterate)
+        rho = loss.feasible(iterate.rho)
+        squared = yield Quadratic(rho)
+        bounds.take_dual(rho, bounds.largest_norms(squared, rho, everyone))
+        bounds.record(bounds.at.kernel_weights)
+        pace.judge(bounds.upper, bounds.lower, bounds.counters.newton_steps)
+        stop = bounds.reason_to_stop(stalled=pace.stalled)
+        if stop is not None:
+            break
+        gamma *= params.growth
+    return bounds.solution(stop, state=BlockNormState(params.lam, 1.0, iterate))
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedObjective(InnerObjective):
+    """Phi of Eq. (25), with ``(b + gamma 1'rho)^2 / (2 gamma)``, the proximal term of the bias."""
+
+    bias: float
+
+    def at(self, rho: Floats, products: Floats, curve: Curve | None = None) -> InnerPoint:
+        """Evaluate phi and its gradient, Eq. (26)."""
+        point = super().at(rho, products, curve)
+        moved = self.bias + float(rho.sum()) / self.damping
+        value = point.value + 0.5 * self.damping * moved**2
+        return replace(point, value=value, gradient=point.gradient + moved)
+
+    def minimise(
+        self, start: Iterate, tol: float, counters: Counters
+    ) -> Requesting[tuple[Iterate, InnerPoint]]:
+        """Take Newton steps, Eq. (27), with Armijo's rule, which keeps rho in the domain of h."""
+        point = self.at(start.rho, start.products)
+        for _ in range(STEP_LIMIT):
+            H = yield from self.hessian(point, thin=False)
+            H = np.asarray(H) + 1.0 / self.damping  # gamma 1 1', of the bias
+            H.flat[:: len(H) + 1] += least_ridge(np.diagonal(H), point.gradient, True)
+            direction = -scipy.linalg.solve(H, point.gradient, assume_a="sym")
+            slope = float(point.gradient @ direction)
+            counters.newton_steps += 1
+            if -0.5 * slope <= PRINTED_SHARE * tol * abs(point.value):
+                break
+            changes = yield Matvec(start.kernels, direction)
+            step = 1.0
+            while step > LEAST_STEP:
+                moved = self.at(point.rho + step * direction, point.products + step * changes)
+                if moved.value <= point.value + ARMIJO * step * slope:
+                    break
+                step *= 0.5
+            else:
+                break
+            point = moved
+        return replace(start, rho=point.rho, products=point.products), point
 
 
 SPICYMKL = Method(

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import mkldist
 from mkldist.bank.view import make_views
-from mkldist.errors import GramError, SpecError
+from mkldist.errors import ConvergenceWarning, GramError, SpecError
 from mkldist.methods import block_norm
 from mkldist.methods.block_norm import MOST_LEFT, Pace, dual_value, exact_bound, renewed
 from mkldist.methods.registry import METHODS
@@ -313,3 +313,48 @@ def test_no_multiple_of_the_dual_point_gives_more(loss, regularizer):
     same = plain_bank.run(exact_bound(problem, params, solution), instance.grams).value
     assert found < same <= solution.objective
     assert same >= solution.objective * (1 - 2e-6)
+
+
+def test_as_printed_two_iterations_are_those_of_table_1():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 4))
+    grams = np.einsum("if,jf->fij", x, x) + np.eye(30)
+    y = np.where(x[:, 0] + rng.normal(size=30) > 0, 1.0, -1.0)
+    lam, bias, alpha = 2.0, 0.0, np.zeros((4, 30))
+
+    def norms(v):
+        return np.sqrt(np.einsum("mi,mij,mj->m", v, grams, v))
+
+    def phi(rho):  # Eq. (25) for the logistic loss
+        t = y * rho
+        h = t @ np.log(t) + (1 - t) @ np.log(1 - t)
+        excess = np.maximum(norms(alpha + gamma * rho) - gamma * lam, 0.0)
+        return h + (excess @ excess + (bias + gamma * rho.sum()) ** 2) / (2 * gamma)
+
+    inside = [(1e-6, 1 - 1e-6) if one > 0 else (1e-6 - 1, -1e-6) for one in y]
+    for gamma in (1.0, 2.0):
+        rho = scipy.optimize.minimize(phi, 0.4 * y, bounds=inside, options={"ftol": 1e-15}).x
+        moved = alpha + gamma * rho  # Eqs. (11) and (12)
+        alpha = np.maximum(1.0 - gamma * lam / norms(moved), 0.0)[:, None] * moved
+        bias += gamma * rho.sum()
+    settings = {"C": 1 / lam, "tol": 1e-9, "acceleration": "printed", "gamma": 1.0}
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations"):
+        found = mkldist.solve("spicymkl", grams, y, max_iter=2, **settings)
+    weights = norms(alpha) / norms(np.tile(rho, (4, 1)))
+    assert_allclose(found.kernel_weights, weights / weights.sum(), atol=1e-4)
+    assert_allclose(found.coefficients, weights.sum() * rho, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared", "epsilon"])
+@pytest.mark.parametrize("regularizer", quick(["block1", "elastic-net"]))
+@pytest.mark.parametrize("lam", [0.05, 5.0])
+def test_the_printed_algorithm_ends_at_the_same_optimum(loss, regularizer, lam):
+    instance = instances.balanced()
+    y = instance.y if loss in ("logistic", "hinge") else real_values(instance)
+    settings = {"C": 1 / lam, "loss": loss, "regularizer": regularizer, "tol": 1e-6}
+    ours = mkldist.solve("spicymkl", instance.grams, y, **settings)
+    found = mkldist.solve(
+        "spicymkl", instance.grams, y, acceleration="printed", gamma=1.0, **settings
+    )
+    assert found.converged
+    assert found.objective == pytest.approx(ours.objective, rel=2e-6)
