@@ -120,6 +120,7 @@ class PrimalMKLParams(SolverParams):
         "acceleration": ("norm", (1.0,)),
         "machine": ("coupled", (False,)),
         "chi_2": ("machine", ("one-step",)),
+        "start": ("machine", ("one-step",)),
     }
 
     C: float = Field(
@@ -152,6 +153,9 @@ class PrimalMKLParams(SolverParams):
         ge=0,
         description="norm of the machine's gradient at which to stop, 0.1 in the paper; such a run "
         "has converged only if its gap is at most tol",
+    )
+    start: Literal["uniform", "random"] = Field(
+        "uniform", description="first weights of one-step; random, as printed: the same each time"
     )
 
     @property
@@ -230,6 +234,9 @@ def alternate_by_single_steps(problem: Problem, params: PrimalMKLParams) -> Step
     machine = machine_of(params, problem, counters)
     loss, lam = machine.loss, params.lam
     d, alpha = weights.uniform(problem.n_kernels), np.zeros(problem.n_points)  # lines 1, 2
+    if params.start == "random":
+        d = np.random.default_rng(0).random(len(d))
+        d /= np.linalg.norm(d, params.norm)
     K = yield Combine(d, thin=True)  # line 4
     z = machine.point(K, alpha, K @ alpha)
     bounds = Search(problem, params, Best(d, z), progress=PROGRESS, counters=counters)

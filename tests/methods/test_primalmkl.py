@@ -230,6 +230,16 @@ def test_the_papers_stop_is_a_short_gradient_and_no_proof():
     assert np.linalg.norm(K @ (early.coefficients - residual)) < 10.0
 
 
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+def test_random_first_weights_lead_to_the_same_optimum(norm):
+    instance = instances.not_normalised()
+    equal, _ = solve_one_step(instance.grams, instance.y, tol=1e-6, norm=norm)
+    found, weights = solve_one_step(instance.grams, instance.y, tol=1e-6, norm=norm, start="random")
+    assert np.linalg.norm(weights[0], norm) == pytest.approx(1.0)
+    assert np.ptp(weights[0]) > 0.1
+    assert found.objective == pytest.approx(equal.objective, rel=2e-6)
+
+
 def test_chi_2_is_of_the_printed_algorithm():
     with pytest.raises(SpecError, match='machine = "one-step"'):
         expand(METHODS["primalmkl"], "methods.primalmkl", {"chi_2": 0.1}, None)
