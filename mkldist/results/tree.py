@@ -473,7 +473,7 @@ def _facts(path: Path, tree: xr.DataTree) -> pd.DataFrame:
         ids, states = (node[v.name].transpose(SPLIT, ...).to_numpy() for v in (RUN_ID, STATE))
         for split in range(len(ids)):
             key = *[place_of(node)[name] for name in ("dataset", "bank")], split
-            done = ids[split][states[split] == RunState.COMPLETE.value].ravel().tolist()
+            done = ids[split, ...][states[split, ...] == RunState.COMPLETE.value].tolist()
             record = store.read(str(done[0])) if done and key not in found else None
             if record is not None:
                 found[key] = [str(record.provenance.get(name, "")) for name in _FINGERPRINTS]

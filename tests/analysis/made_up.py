@@ -22,7 +22,7 @@ from mkldist.results.schema import RunState
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 METHODS = ("level", "uniform", "skm", "simplemkl", "rmkl")
-GRIDS = {method: {"C": [1.0, 10.0]} for method in METHODS}
+GRIDS = {method: {"C": [1.0, 10.0]} for method in METHODS} | {"majority": {}}
 N_TRAIN, N_TEST, N_POINTS = 60, 30, 90
 LABELS = np.where(np.arange(N_POINTS) % 3, 1.0, -1.0)
 
@@ -53,7 +53,7 @@ def made(
     store = Journal(folder / "records.journal")
     for run in plan.runs:
         record = made_up_record(run, n_points=N_POINTS)
-        error = errors[run.dataset, run.key][run.split] + 0.2 * (run.params["C"] > 1.0)
+        error = errors[run.dataset, run.key][run.split] + 0.2 * (run.params.get("C", 1.0) > 1.0)
         record = replace(
             record,
             scores={"test_error": error},

@@ -420,15 +420,15 @@ def names(tree) -> list[tuple[str, str]]:
 
 def test_methods_of_several_sweeps_stand_in_one_tree(tmp_path):
     made(tmp_path / "a", {("heart", "level"): ERRORS["heart", "level"]}, split_names=NAMES)
-    made(tmp_path / "b", {("heart", "uniform"): ERRORS["heart", "uniform"]}, split_names=NAMES)
+    others = {("heart", method): ERRORS["heart", "uniform"] for method in ("uniform", "majority")}
+    made(tmp_path / "b", others, split_names=NAMES)
     tree = mkldist.open_results(tmp_path / "a", tmp_path / "b")
-    assert set(tree["heart"].children) == {"level", "uniform"}
+    assert set(tree["heart"].children) == {"level", "uniform", "majority"}
     np.testing.assert_array_equal(
         tree["heart/uniform"].test_error.sel(C=1.0), ERRORS["heart", "uniform"]
     )
-    [row] = mkldist.analysis.compare_methods(tree).to_dict("records")
-    assert (row["first"], row["second"]) == ("level", "uniform")
-    assert row["difference"] == pytest.approx(0.0)
+    pairs = mkldist.analysis.compare_methods(tree).set_index(["first", "second"])
+    assert pairs.difference["level", "uniform"] == pytest.approx(0.0)
 
 
 def test_runs_that_sweeps_share_are_there_once(tmp_path):
