@@ -220,8 +220,9 @@ def group_folds(
 ) -> Iterator[Ints]:
     """Yield the ascending rows of each fold of groups (n,).
 
-    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``; where a fold holds
-    all rows of a class, the first of up to ``MAX_DRAWS`` random draws without such a fold.
+    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``.  Where a fold
+    holds all rows of a class, or the folds are those of an earlier repetition, they are the first
+    of up to ``MAX_DRAWS`` random draws of which neither is true, if there is one.
     Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
     """
     if labels is None:
@@ -230,15 +231,37 @@ def group_folds(
             yield np.flatnonzero(np.isin(groups, present[held_out]))
         return
     random, counts = np.random.RandomState(seed % SEEDS), _class_counts(groups, labels)
-    of_rows = np.unique(groups, return_inverse=True)[1]
+    of_rows, before = np.unique(groups, return_inverse=True)[1], set[bytes]()
     for _ in range(n_repeats):
-        fold = _stratified_fold(n_folds, groups, labels, random)
-        for _ in range(MAX_DRAWS * bool(((counts > 0).sum(axis=0) > 1).all())):
-            held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
-            if not (held_out == counts.sum(axis=0)).any():
-                break
-            fold = random.permutation(len(counts)) % n_folds
+        first = _stratified_fold(n_folds, groups, labels, random)
+        fold = _new_fold(first, n_folds, counts, before, random)
         yield from (np.flatnonzero(fold[of_rows] == number) for number in range(n_folds))
+
+
+def _new_fold(
+    fold: Ints, n_folds: int, counts: Ints, before: set[bytes], random: np.random.RandomState
+) -> Ints:
+    """Return `fold` (G,) of the groups, or a draw that divides them as never before.
+
+    It leaves rows of every class outside each fold, where classes are in several groups.
+    `before` is added to.  Shapes: counts (G, k).
+    """
+    found, totals, in_groups = fold, counts.sum(axis=0), (counts > 0).sum(axis=0)
+    for _ in range(MAX_DRAWS):
+        held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
+        if in_groups.min() < 2 or not (held_out == totals).any():
+            found = fold
+            if _together(fold) not in before:
+                break
+        fold = random.permutation(len(counts)) % n_folds
+    before.add(_together(found))
+    return found
+
+
+def _together(fold: Ints) -> bytes:
+    """Return a name of the groups that share folds, whatever the numbers of the folds."""
+    _, first, number = np.unique(fold, return_index=True, return_inverse=True)
+    return first[number].tobytes()
 
 
 def _rarest_classes(counts: Ints) -> Ints:
@@ -280,25 +303,28 @@ def _class_counts(groups: Ints, labels: Any) -> Ints:
 def _even_draws(counts: Ints, n_train: int, repeats: int, seed: int) -> Iterator[Ints]:
     """Yield so many of G groups, drawn so that each class gives its share of rows.
 
-    They are the most even of ``BEST_OF`` draws; of up to ``MAX_DRAWS`` where these lack a class.
+    They are the most even of ``BEST_OF`` draws; of up to ``MAX_DRAWS`` where these lack a class, or
+    were drawn before.
 
     Shapes: counts (G, k).
     """
     random, totals = np.random.RandomState(seed % SEEDS), counts.sum(axis=0)
+    before = set[bytes]()
 
     def unevenness(train: Ints) -> float:
         own = counts[train].sum(axis=0)
-        lacking = 2.0 * (own == 0).sum() + (own == totals).sum()
-        return float(np.abs(own / totals - n_train / len(counts)).sum() + len(totals) * lacking)
+        bad = 3.0 * (own == 0).sum() + (own == totals).sum() + 2.0 * (train.tobytes() in before)
+        return float(np.abs(own / totals - n_train / len(counts)).sum() + len(totals) * bad)
 
     for _ in range(repeats):
         best, least = np.zeros(0, dtype=np.intp), np.inf
         for number in range(MAX_DRAWS):
             if number >= BEST_OF and least < 2.0 * len(totals):
                 break
-            train = random.permutation(len(counts))[:n_train]
+            train = np.sort(random.permutation(len(counts))[:n_train])
             if (found := unevenness(train)) < least:
                 best, least = train, found
+        before.add(best.tobytes())
         yield best
 
 

@@ -5,7 +5,7 @@ Everything that a sweep names is checked before its first run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -100,7 +100,7 @@ class Resolved:
                     spec.preprocessing_of(entry),
                     entry.class_weight,
                 ),
-                *self._pooled(spec.sizes_of(entry)[0].name),
+                *self._split_lines(spec.sizes_of(entry)[0].name),
                 *(
                     f"  kernels:   {f'bank {name!r}: ' if len(spec.banks) > 1 else ''}{words}"
                     for name, words in self.silent_kernels(spec)[
@@ -111,10 +111,14 @@ class Resolved:
             )
         ]
 
-    def _pooled(self, dataset: str) -> list[str]:
-        """Return a line if test parts lack classes."""
-        count, task = self.facts[dataset].n_of_few_classes, self.datasets[dataset][0].task
-        return [f"  scores:    {pooled_words(count, task)}"] if count else []
+    def _split_lines(self, name: str) -> Iterator[str]:
+        """Yield lines if splits have the rows of others, and if test parts lack classes."""
+        (dataset, splits), count = self.datasets[name], self.facts[name].n_of_few_classes
+        again = len(splits) - len({split.fingerprint for split in splits})
+        if again:
+            yield f"  splits:    {again} of {len(splits)} have the rows of others: nothing new"
+        if count:
+            yield f"  scores:    {pooled_words(count, dataset.task)}"
 
     def kernel_names(self, dataset: str, bank: str) -> list[str]:
         """Return the names of a bank's kernels."""

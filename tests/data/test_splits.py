@@ -296,6 +296,15 @@ def test_few_cases_among_patients_are_divided_for_every_seed(seed: int) -> None:
     ]
 
 
+@pytest.mark.parametrize("spec", [{"train_fraction": 0.7}, {"kind": "kfold", "folds": 2}])
+def test_repetitions_divide_few_groups_otherwise_while_there_are_other_ways(spec: Any) -> None:
+    spec = {"groups": "centre", **spec}
+    splits = made(grouped(), repeats=10, **spec)
+    assert len({tuple(split.test) for split in splits}) == len(splits)
+    three = made(grouped(GROUPS % 3), repeats=5, **spec)  # which divide in three ways
+    assert len({tuple(split.test) for split in three}) == 3 * len(three) // 5
+
+
 @pytest.mark.parametrize("n_groups", [100, 400])
 def test_each_class_is_in_folds_of_groups_in_proportion(n_groups: int) -> None:
     rng = np.random.default_rng(n_groups)
