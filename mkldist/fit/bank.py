@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,18 +16,14 @@ import numpy.typing as npt
 
 from mkldist.bank.bank import Bank, MemoryBank, MemoryBudget, PartBank, TileLayout
 from mkldist.bank.bank_kernels import BankKernels, GivenKernel
-from mkldist.bank.build import build_blocks, open_bank
-from mkldist.bank.cache import NodeCache, default_directory
+from mkldist.bank.cache import default_directory
 from mkldist.bank.device import on_device
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors, least_bytes
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
-from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import LARGEST, Array, Bools, Floating, Floats, Ints
-from mkldist.core.checksums import array_id, content_id
 from mkldist.core.devices import CPU
-from mkldist.core.durable import temporary_folder, writing
 from mkldist.core.memory import (
     GIB,
     SHARE_OF_MEMORY,
@@ -43,7 +36,7 @@ from mkldist.core.memory import (
 from mkldist.core.threads import load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, html_of, pluralize, truncate
 from mkldist.data.checks import common_rows, gram_indexes
-from mkldist.data.dataset import Dataset, GramView, View, fingerprint_parts, sparse_parts
+from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.grams import (
     LARGEST_SINGLE,
     Repairs,
@@ -79,7 +72,7 @@ if TYPE_CHECKING:
     from mkldist.solvers.base import Solution
 
 
-Backend = Literal["memory", "mmap", "stream", "recompute"]
+Backend = Literal["memory", "recompute"]
 DTYPES = ("auto", "float32", "float64")
 
 
@@ -372,15 +365,15 @@ class BankSize:
         """True if half of this machine's memory holds the bank."""
         return self.n_bytes <= SHARE_OF_MEMORY * physical_memory()
 
-    def backend(self, asked: str, otherwise: Backend) -> Backend:
-        """Return the backend asked for; for ``"auto"`` memory, or else `otherwise`."""
+    def backend(self, asked: str) -> Backend:
+        """Return the backend asked for; for ``"auto"`` memory if the bank fits there."""
         if asked == "auto":
-            return "memory" if self.fits else otherwise
+            return "memory" if self.fits else "recompute"
         if asked == "memory" and not self.fits:
             found = f"'memory' for {self.n_kernels} kernels on {self.n_points} points, which take "
             found += f"{self.n_bytes / GIB:.1f} GiB as {self.dtype.name}"
             limit = at_most_half(SHARE_OF_MEMORY * physical_memory())
-            raise DataError("backend", found, limit, f"Choose backend='{otherwise}'")
+            raise DataError("backend", found, limit, "Choose backend='recompute'")
         return cast(Backend, asked)
 
 
@@ -401,44 +394,6 @@ def loaded(source: BankSource, dtype: np.dtype[np.floating]) -> MemoryBank:
 def recomputed(source: BankSource) -> RecomputedBank:
     """Return a bank whose kernels are computed in every pass."""
     return RecomputedBank(source, row_cache_bytes(None), n_processors())
-
-
-class TemporaryFolder:
-    """A new folder that is deleted with this object, or at the end of the process."""
-
-    def __init__(self) -> None:
-        with writing(parent := temporary_folder()):
-            self.path = Path(tempfile.mkdtemp(prefix="mkldist-", dir=parent))
-        self.delete = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-def stored(
-    make_source: Callable[[], BankSource], name: str, size: BankSize, backend: Backend, root: Path
-) -> Bank:
-    """Build what a folder lacks of a bank, by a source that is made only then, and open it there.
-
-    The name, a content hash, tells the bank from others in the folder.
-    """
-    reading: Literal["mmap", "stream"] = "mmap" if backend == "mmap" else "stream"
-    layout = TileLayout.for_points(size.n_points)
-    shape = BankShape(size.n_kernels, layout, size.dtype.name)
-    store = BankStore.create(root, name, shape)
-    missing = store.missing()
-    if missing:
-        n_bytes = len(missing) * shape.chunk_bytes
-        free = shutil.disk_usage(root).free
-        if n_bytes > free:
-            found = f"{free / GIB:.1f} GiB of free space"
-            hint = "Choose another folder, or backend='recompute' for kernels of features"
-            raise DataError(str(root), found, f"{n_bytes / GIB:.1f} GiB for the bank", hint)
-        source = make_source()
-
-        def build(blocks: slice) -> None:
-            build_blocks(source, store, missing[blocks])
-
-        with single_threaded():
-            parallel_map(build, len(missing), shape.chunk_bytes)
-    return open_bank(store, reading, cache=NodeCache(root / "mapped"))
 
 
 def factored(
@@ -496,13 +451,12 @@ class KernelBank:
     normalisation : str or list of str
         As in a sweep file: ``"trace"``, ``"cosine"``, ``"centre"``, ``"variance"``, ``"none"``, or
         several in order.
-    backend : {"auto", "memory", "mmap", "stream", "recompute", "factors"}
-        As in a sweep file: loaded into memory; mapped from a file; read from files in every pass;
-        or never stored and computed in every pass.  ``"auto"`` loads a bank that half of this
-        machine's memory holds, and computes any other in every pass.  ``"factors"``, for many
-        points, keeps of each kernel a thin factor G with ``G G' <= K``.  Some methods solve on
-        these, which go on until :attr:`mkldist.Solution.exact_gap` reaches `tol`.  ``"auto"`` takes
-        none: with a bank in memory solvers are faster.
+    backend : {"auto", "memory", "recompute", "factors"}
+        As in a sweep file: loaded into memory, or computed in every pass.  ``"auto"`` loads a bank
+        that half of this machine's memory holds, and computes any other in every pass.
+        ``"factors"``, for many points, keeps of each kernel a thin factor G with ``G G' <= K``.
+        Some methods solve on these, which go on until :attr:`mkldist.Solution.exact_gap` reaches
+        `tol`.  ``"auto"`` takes none: with a bank in memory solvers are faster.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels or factors; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional
@@ -520,10 +474,7 @@ class KernelBank:
     seed : int
         Seed of random feature subsets and random widths.
     folder : str or Path, optional
-        Folder for the files of ``"mmap"`` and ``"stream"``; the same kernels on the same points
-        are found there again.  By default a temporary folder, deleted by :meth:`close`, at the end
-        of a ``with`` block, or with the last bank that uses it.  Factors that memory does not hold
-        lie in a file without a name there, by default in the node cache.
+        Folder of a file for factors that memory does not hold; by default the node cache.
     rank : int, optional
         Most columns of a factor; by default as many as can be made in half of this machine's
         memory, which the factors share.  Factors begin with 100, and those that a solution is found
@@ -573,7 +524,6 @@ class KernelBank:
     _features: Features
     _dataset: Dataset
     _source: BankSource
-    _temporary: TemporaryFolder | None = None
     _repairs: Mapping[str, Repairs] = MappingProxyType({})
     """What changed indefinite matrices, by view, or as "grams" in a bank of these alone."""
 
@@ -630,20 +580,10 @@ class KernelBank:
             self.view = self.factored.view
             return
         size = BankSize.of(len(made), features.n_points, dtype)
-        self._backend = chosen = size.backend(backend, "recompute")
-        if chosen == "memory":
-            bank: Bank = loaded(self._source, size.dtype)
-        elif chosen == "recompute":
-            bank = recomputed(self._source)
-        else:
-            points, others = self._dataset, (one.grams for one in precomputed.values())
-            own = (points.x,) if points.sparse is None else sparse_parts(points.sparse)
-            content = array_id(*own, *others, *fingerprint_parts(points.texts))
-            kernels_id, stored_as = made.fingerprint, size.dtype.name
-            identity = content_id(
-                points=content, kernels=kernels_id, cosine=cosine, dtype=stored_as
-            )
-            bank = stored(lambda: source, identity, size, chosen, self._root(folder))
+        self._backend = size.backend(backend)
+        bank: Bank = recomputed(self._source)
+        if self._backend == "memory":
+            bank = loaded(self._source, size.dtype)
         weights = features.weights
         [self.view] = make_views(bank, [None], steps, None, source.presence, weights)
 
@@ -657,7 +597,6 @@ class KernelBank:
         backend: str = "auto",
         dtype: str = "auto",
         names: Sequence[str] | None = None,
-        folder: str | Path | None = None,
         indefinite: Literal["clip", "flip", "shift"] | None = None,
     ) -> Self:
         """Return a bank of given Gram matrices, checked.
@@ -675,9 +614,9 @@ class KernelBank:
 
             ``"none"`` requires finite entries alone.  The upper triangle counts.  A certificate
             then holds if the matrices are positive semi-definite.
-        backend : {"auto", "memory", "mmap", "stream"}
-            As for :class:`KernelBank`.  ``"auto"`` streams a bank that does not fit in memory.
-        dtype, folder
+        backend : {"auto", "memory", "recompute"}
+            As for :class:`KernelBank`; ``"recompute"`` reads the given array in every pass.
+        dtype
             As for :class:`KernelBank`.
         names : sequence of str, optional
             Names of the M kernels.
@@ -693,7 +632,7 @@ class KernelBank:
             For matrices that fail the check; the message names the first such kernel.
         """
         bank = cls.__new__(cls)
-        check_word("backend", backend, ("auto", "memory", "mmap", "stream"))
+        check_word("backend", backend, ("auto", *get_args(Backend)))
         check_word("dtype", dtype, DTYPES)
         bank.rows = common_rows("", gram_indexes("grams", grams))
         steps, stack = normalisation_steps(normalisation), gram_stack(grams)
@@ -704,24 +643,14 @@ class KernelBank:
         bank._normalisations = steps
         bank._names, bank._index = _gram_names(names, len(stack)), np.arange(len(stack))
         size = BankSize.of(len(stack), stack.shape[1], dtype)
-        bank._backend = chosen = size.backend(backend, "stream")
+        bank._backend = size.backend(backend)
         with threads_for(size.n_points):
-            if chosen == "memory":
+            if bank._backend == "memory":
                 packed: Bank = packed_bank(stack, inspection, size.dtype)
             else:
-                passed = inspected_stack(stack, inspection)
-                identity = content_id(grams=array_id(passed), dtype=size.dtype.name)
-                root = bank._root(folder)
-                packed = stored(lambda: ArraySource(passed), identity, size, chosen, root)
+                packed = recomputed(ArraySource(inspected_stack(stack, inspection)))
             [bank.view] = make_views(packed, [None], steps)
         return bank
-
-    def _root(self, folder: str | Path | None) -> Path:
-        """Return the folder of the bank's files, a temporary one unless the user gives one."""
-        if folder is not None:
-            return Path(folder)
-        self._temporary = TemporaryFolder()
-        return self._temporary.path
 
     def __len__(self) -> int:
         return self.view.n_kernels
@@ -945,10 +874,8 @@ class KernelBank:
         return Expansion.of(kernels, cosine, points, functions, texts=support, index=index)
 
     def close(self) -> None:
-        """Give back memory and delete temporary files; the bank must not be used afterwards."""
+        """Give back memory; the bank must not be used afterwards."""
         self.view.bank.close()
-        if self._temporary is not None:
-            self._temporary.delete()
 
 
 def _refuse_cosines(steps: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ import threading
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,7 +25,7 @@ from mkldist.data import grams as gram_checks
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.fit import bank as bank_module
 from mkldist.fit import bank as module
-from mkldist.fit.bank import BankSize, loaded, parallel_map, stored
+from mkldist.fit.bank import BankSize, loaded, parallel_map
 from mkldist.kernels import Gaussian
 from tests.bank.bank_suite import random_grams
 from tests.methods.manifolds import manifold
@@ -41,7 +40,7 @@ ENTRIES = [
     {"function": "polynomial", "degrees": [1, 2]},
     {"function": "linear"},
 ]
-BACKENDS = ("memory", "mmap", "stream", "recompute")
+BACKENDS = ("memory", "recompute")
 TIGHT = {"C": 1.0, "tol": 1e-8}
 
 
@@ -87,7 +86,7 @@ OTHER_WORDS = [("trace",), ("cosine",), ("centre", "trace"), ("variance",)]
     ("backend", "words"),
     [(backend, ("cosine", "centre", "variance")) for backend in BACKENDS]
     + [("memory", words) for words in OTHER_WORDS]
-    + [("recompute", ()), ("stream", ("centre", "trace"))],
+    + [("recompute", ()), ("recompute", ("centre", "trace"))],
 )
 def test_a_bank_is_the_stack_of_its_kernels(backend, words):
     train, cross = normalised(
@@ -105,7 +104,7 @@ def test_a_bank_is_the_stack_of_its_kernels(backend, words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("words", quick([["centre", "trace"], [], ["variance"]]))
 def test_a_bank_of_gram_matrices_is_their_stack(backend, words):
     given = by_scikit_learn(X[TRAIN], X[TRAIN]), by_scikit_learn(X[TEST], X[TRAIN])
@@ -299,26 +298,7 @@ def test_many_kernels_are_one_call_without_their_memory():
 def test_a_bank_that_does_not_fit_is_computed_in_passes(monkeypatch):
     monkeypatch.setattr(bank_module, "physical_memory", lambda: 2**16)
     assert "computed in every pass" in repr(KernelBank(X, ENTRIES))
-    assert "stream" in repr(KernelBank.from_grams(np.zeros((15, 60, 60))))
-
-
-def test_files_end_with_the_last_bank_that_uses_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(bank_module.tempfile, "tempdir", str(tmp_path))
-    bank = KernelBank(X, ENTRIES, backend="stream")
-    part = bank[:3]
-    del bank
-    assert len(list(tmp_path.iterdir())) == 1
-    assert mkldist.solve("uniform", part, Y).kernel_weights.shape == (3,)
-    part.close()
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("backend", ["mmap", "stream"])
-def test_a_folder_of_the_user_stays(tmp_path, backend):
-    for _ in range(2):
-        with KernelBank(X, ENTRIES, backend=backend, folder=tmp_path) as bank:
-            mkldist.solve("uniform", bank, Y)
-    assert [path.name for path in tmp_path.iterdir() if path.name != "mapped"]
+    assert "computed in every pass" in repr(KernelBank.from_grams(np.zeros((15, 60, 60))))
 
 
 def test_memory_maps_are_read_where_they_lie(tmp_path):
@@ -353,14 +333,12 @@ def test_a_bank_shows_what_it_is():
         (lambda b: KernelBank(X, "precomputed"), SpecError, "Or call KernelBank.from_grams"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], normalisation="cosine"), SpecError,
          "normalisation: found 'cosine' for given Gram matrices"),
-        (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="recompute"), SpecError,
-         "^backend: found 'recompute'"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], normalisation="trase"), SpecError,
          "^normalisation: found 'trase'; .*'trace'"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="disk"), SpecError,
          "^backend: found 'disk'"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], backend="sharded"), SpecError,
-         "^backend: found 'sharded'; expected 'auto', 'memory', 'mmap' or 'stream'"),
+         "^backend: found 'sharded'; expected 'auto', 'memory' or 'recompute'"),
         (lambda b: KernelBank(X, "xu2008", backend="sharded"), SpecError,
          "^backend: found 'sharded'"),
         (lambda b: KernelBank.from_grams(np.eye(3)[None], names=[]), GramError, "names: found 0 "
@@ -381,17 +359,6 @@ def test_mistakes_have_one_message(make, error, said):
     bank = KernelBank(X[TRAIN], ENTRIES)
     with pytest.raises(error, match=said):
         make(bank)
-
-
-def test_a_folder_holds_a_bank_in_each_precision(tmp_path):
-    for dtype in ("float32", "float64"):
-        with KernelBank(X, ENTRIES, backend="mmap", folder=tmp_path, dtype=dtype) as bank:
-            assert bank.view.bank.dtype == dtype
-    grams = by_scikit_learn(X, X)
-    for dtype in ("float32", "float64"):
-        options = {"backend": "stream", "folder": tmp_path, "dtype": dtype}
-        with KernelBank.from_grams(grams, **options) as bank:
-            assert bank.view.bank.dtype == dtype
 
 
 def test_kernel_values_of_new_points_are_checked_as_matrices_are():
@@ -441,38 +408,15 @@ def test_values_beyond_the_type_are_refused():
         loaded(ArraySource(1e39 * GRAMS), np.dtype("float32"))
 
 
-@pytest.mark.parametrize("backend", ["mmap", "stream"])
-def test_a_stored_bank_is_found_again_in_its_folder(tmp_path, backend):
-    made = []
-
-    def source():
-        made.append(1)
-        return ArraySource(GRAMS)
-
-    for _ in range(2):
-        bank = stored(source, "bank", SIZE, backend, tmp_path / "here")
-        np.testing.assert_array_equal(matrices(bank), GRAMS)
-        bank.close()
-    assert len(made) == 1
-    assert (tmp_path / "here" / "bank").is_dir()
-
-
-def test_a_disk_without_room_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    monkeypatch.setattr(bank_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    with pytest.raises(DataError, match=r"0\.0 GiB of free space; expected .* for the bank"):
-        stored(lambda: pytest.fail("computed"), "bank", SIZE, "stream", tmp_path)
-
-
 def test_sizes_are_known_before_memory_is_taken(monkeypatch):
     monkeypatch.setattr(bank_module, "physical_memory", lambda: 2 * SIZE.n_bytes)
     larger = BankSize(31, 25, np.dtype("float64"))
     assert (SIZE.fits, larger.fits) == (True, False)
-    assert SIZE.backend("auto", "recompute") == "memory"
-    assert larger.backend("auto", "recompute") == "recompute"
-    assert larger.backend("stream", "recompute") == "stream"
+    assert (SIZE.backend("auto"), larger.backend("auto")) == ("memory", "recompute")
+    assert SIZE.backend("recompute") == "recompute"
     said = r"'memory' for 31 kernels on 25 points, which take .* Choose backend='recompute'"
     with pytest.raises(DataError, match=said):
-        larger.backend("memory", "recompute")
+        larger.backend("memory")
 
 
 @pytest.mark.parametrize("available", [1, 2])
