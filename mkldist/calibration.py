@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -40,10 +39,6 @@ class Sigmoid:
             return (odds - self.intercept) / self.slope
         return -math.inf if self.intercept > odds else math.inf
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the method and the fields as JSON takes them."""
-        return {"method": "sigmoid", "slope": self.slope, "intercept": self.intercept}
-
 
 @dataclass(frozen=True)
 class Isotonic:
@@ -77,10 +72,6 @@ class Isotonic:
         )
         found = left + (right - left) * (probability - low) / (high - low)
         return float(np.nextafter(min(found, right), math.inf)) if found < right else right
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the method and the fields as JSON takes them."""
-        return {"method": "isotonic", "values": [*self.values], "heights": [*self.heights]}
 
 
 Calibration = Sigmoid | Isotonic
@@ -137,27 +128,6 @@ class Calibrated:
         if self.class_weights:
             weighted = self.probabilities(values) * self.class_weights
         return predicted_classes(weighted.T, order)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON takes them."""
-        return {
-            "curves": [one.as_dict() for one in self.curves],
-            "threshold": self.threshold,
-            "class_weights": list(self.class_weights),
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Calibrated:
-        """Return the calibration of which :meth:`as_dict` gave the fields."""
-        curves = tuple(calibration_from_dict(one) for one in fields["curves"])
-        return cls(curves, float(fields["threshold"]), tuple(map(float, fields["class_weights"])))
-
-
-def calibration_from_dict(fields: Mapping[str, Any]) -> Calibration:
-    """Return the calibration of which ``as_dict`` gave the fields."""
-    if fields["method"] == "sigmoid":
-        return Sigmoid(float(fields["slope"]), float(fields["intercept"]))
-    return Isotonic(tuple(map(float, fields["values"])), tuple(map(float, fields["heights"])))
 
 
 def fit_calibration(

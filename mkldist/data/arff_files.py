@@ -1,4 +1,4 @@
-"""ARFF files of Weka and OpenML, dense or sparse, read by liac-arff, an extra."""
+"""ARFF files of Weka, dense or sparse, read by liac-arff, an extra."""
 
 from __future__ import annotations
 

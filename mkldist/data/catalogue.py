@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,107 +11,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mkldist.data.checks import as_features, check_fits, check_rows
 from mkldist.data.dataset import Dataset, RawData
 from mkldist.data.files import EXTENSIONS, extension_of, read_file
 from mkldist.data.gram_files import read_grams
 from mkldist.data.inputs import InputData
 from mkldist.data.opening import exists
 from mkldist.data.synthetic import GENERATORS, generate
-from mkldist.data.tables import ColumnChoice, frame_labels, frame_table, table_data
+from mkldist.data.tables import ColumnChoice
 from mkldist.data.validate import NO_COLUMNS, validate
 from mkldist.data.views import with_views
 from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
-
-
-def read_openml(identity: str | int, choice: ColumnChoice, where: str) -> RawData:
-    """Fetch a data set by number, also as text, or by name: that of its oldest active version.
-
-    The label is the target that OpenML names unless `choice` names another.
-    """
-    label = choice.label
-    if isinstance(label, int):
-        raise DataError(
-            where,
-            f"label = {label}",
-            "the name of the target column",
-            "Set label = the name of the target column",
-        )
-    bunch = _fetch(identity, label, where)
-    if bunch.target is None or getattr(bunch.target, "ndim", 1) != 1:
-        names = ", ".join(bunch.target_names or ()) or "none"
-        raise DataError(
-            where,
-            f"a data set without a single target (targets: {names})",
-            "one label column",
-            "Set label = the name of one of its columns",
-        )
-    origin = f"OpenML {bunch.details['id']}: {bunch.details['name']}"
-    origin += f" version {bunch.details['version']}"
-    if hasattr(bunch.data, "columns"):
-        target = str(bunch.target.name)
-        frame = bunch.data.assign(**{target: bunch.target})
-        table = frame_table(frame.set_axis(list(map(str, frame.columns)), axis="columns"), where)
-        raw = table_data(table, replace(choice, label=target), where)
-        if choice.label is None:
-            chosen = f"column {target!r}, chosen by OpenML"
-            raw = replace(raw, summary=replace(raw.summary, label=chosen))
-        return replace(raw, origin=origin)
-    choice.check_label_alone(where)
-    if hasattr(bunch.data, "toarray"):
-        check_fits(8 * bunch.data.shape[0] * bunch.data.shape[1], where, "Select features first")
-        x = as_features(bunch.data.toarray(), where)
-    else:
-        x = as_features(np.asarray(bunch.data), where)
-    labels = frame_labels(bunch.target) if hasattr(bunch.target, "isna") else bunch.target
-    if labels.dtype.kind == "O":  # of sparse data sets
-        labels = np.array(["" if value is None else str(value) for value in labels])
-    check_rows(len(x), len(labels), where)
-    return RawData(
-        labels=labels,
-        x=x,
-        feature_names=tuple(str(name) for name in bunch.feature_names),
-        origin=origin,
-    )
-
-
-def _fetch(identity: str | int, label: str | None, where: str) -> Any:
-    from sklearn.datasets import fetch_openml
-
-    by_number = isinstance(identity, int) or identity.isdigit()
-    which: dict[str, Any] = {"data_id": int(identity)} if by_number else {"name": identity}
-    try:
-        with warnings.catch_warnings():
-            # scikit-learn warns of retries, whose failure raises an error, and of a choice among
-            # versions, which RawData.origin records.
-            warnings.simplefilter("ignore")
-            # With pandas 3, the other parser fails on categories that are numbers.
-            return fetch_openml(
-                **which,
-                target_column=label or "default-target",
-                as_frame="auto",
-                parser="liac-arff",
-            )
-    except Exception as error:
-        # Besides an absent data set, a malformed reply can raise anything in the parser.
-        unreachable = (OSError, http.client.HTTPException)
-        if isinstance(error, unreachable) and not isinstance(error, urllib.error.HTTPError):
-            raise DataError(
-                where,
-                f"no connection to OpenML ({getattr(error, 'reason', None) or error})",
-                "a connection to www.openml.org, or the data set in scikit-learn's cache",
-                "Check the network, or download the data and name the file by 'file'",
-            ) from error
-        text = str(error).strip("'\"")
-        raise DataError(
-            where,
-            f"no data set {identity!r} at OpenML that can be used: {text}",
-            "the number or name of an active data set",
-            "Look it up on www.openml.org and give its number",
-        ) from error
-
 
 DESCRIPTIONS = {
     "breast_cancer": "569 points, 30 features; benign, malignant (Wisconsin diagnostic, UCI)",
@@ -165,7 +73,7 @@ def load_dataset(
 ) -> Dataset:
     """Load the data set that a sweep names.
 
-    If the entry gives `file`, `openml` or `grams`, the data set is read from there.  Otherwise its
+    If the entry gives `file` or `grams`, the data set is read from there.  Otherwise its
     name (`source` if given, else `name`) is looked up in this order: files of the data directories,
     data sets of scikit-learn, synthetic data sets.  With `options`, only synthetic data sets count.
     """
@@ -210,13 +118,10 @@ def _of_source(
             "labels beside precomputed Gram matrices",
             "Set label = its name for a column or array of labels",
         )
-    if spec.file is None and spec.openml is None and spec.grams is None:
+    if spec.file is None and spec.grams is None:
         return None
     if spec.options:
         raise DataError(where, "options", "none: they are for synthetic data", "Remove options")
-    if spec.openml is not None:
-        place = f"{where} (OpenML {spec.openml})"
-        return read_openml(spec.openml, choice, place), place
     if spec.file is not None:
         path = located(spec.file, data_dirs, base)
         place = f"{where} ({path})"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.checksums import array_id
@@ -75,15 +74,6 @@ class SourceColumns:
         kept = set(self.kept)
         numbers = [name for place, name in enumerate(self.numbers) if place in kept]
         return (*numbers, *self.categories, *self.texts)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON takes them."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> SourceColumns:
-        """Return the columns of which :meth:`as_dict` gave the fields."""
-        return TypeAdapter(cls).validate_python(fields)
 
 
 SHOWN = 5

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from mkldist.core.arrays import Array
-from mkldist.core.wording import FROM_ONE, RowLabels
+from mkldist.core.wording import FROM_ONE
 from mkldist.data.checks import check_fits
 from mkldist.data.hdf5 import FEWER, opened_hdf5, whole
-from mkldist.data.tables import Table, TableProblems, frame_table
+from mkldist.data.tables import Table, frame_table
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:
@@ -53,7 +50,7 @@ def open_h5ad(path: Path, where: str) -> Iterator[Table]:
             if shape != (len(described), len(own)):
                 expected = f"{(len(described), len(own))}, by obs and var"
                 raise DataError(f"{where}, {item.name}", f"shape {shape}", expected, AGAIN)
-            parts[name] = partial(_table, _Matrix(name, item, own, where), described, parts)
+            parts[name] = partial(_table, item, own, described, name, parts, where)
         parts[OBS] = partial(_described, described, parts, where)
         yield next(iter(parts.values()))()
 
@@ -66,64 +63,35 @@ def _kind(item: Any) -> str:
     return str(item.attrs.get("encoding-type", ""))
 
 
-@dataclass(frozen=True, eq=False)
-class _Matrix:
-    """A matrix of the file, dense or sparse, with the names of its columns."""
-
-    name: str
-    item: Any
-    columns: tuple[str, ...]
-    where: str
-
-    def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield so many successive rows at a time, dense."""
-        sparse = None if _kind(self.item) == "array" else self._sparse()
-        n_rows = self.item.shape[0] if sparse is None else sparse.shape[0]
-        for start in range(0, n_rows, rows):
-            some = slice(start, start + rows)
-            yield whole(self.item, self.where, some) if sparse is None else sparse[some].toarray()
-
-    def _sparse(self) -> Any:
-        """Return the sparse matrix in compressed rows."""
-        from scipy.sparse import csc_array, csr_array
-
-        parts = [whole(self.item[part], self.where) for part in ("data", "indices", "indptr")]
-        kind = csr_array if _kind(self.item) == "csr_matrix" else csc_array
-        matrix = kind(tuple(parts), shape=tuple(map(int, self.item.attrs["shape"])))
-        matrix.check_format(full_check=True)
-        return matrix.tocsr()
-
-
 def _table(
-    matrix: _Matrix, described: pd.DataFrame, parts: Mapping[str, Callable[[], Table]]
+    item: Any,
+    features: Sequence[str],
+    described: pd.DataFrame,
+    part: str,
+    parts: Mapping[str, Callable[[], Table]],
+    where: str,
 ) -> Table:
     """Return the table of a matrix, beside which columns of ``obs`` describe the rows."""
-    known = set(matrix.columns)
-    n_rows, names = len(described), (NAMES, *map(str, described.columns))
+    import pandas as pd
 
-    def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
-        import pandas as pd
-
-        wanted = [name for name in columns if name in known]
-        beside = described.reset_index(names=NAMES)[[one for one in columns if one not in known]]
-        start = 0
-        for block in matrix.blocks(rows) if wanted else _empty(n_rows, rows):
-            part = beside.iloc[start : start + len(block)].reset_index(drop=True)
-            features = pd.DataFrame(block, columns=list(matrix.columns) if wanted else [])[wanted]
-            yield pd.concat([part, features], axis=1)[list(columns)], FROM_ONE.after(start)
-            start += len(block)
-
-    check_fits(8 * n_rows * len(matrix.columns), matrix.where, FEWER)
-    problems = TableProblems(matrix.where)
-    all_names = (*names, *matrix.columns)
-    table = Table(all_names, read, problems, n_rows, id=NAMES, beside=names[1:])
-    return replace(table, part=matrix.name, parts=parts)
+    check_fits(8 * len(described) * len(features), where, FEWER)
+    values = whole(item, where) if _kind(item) == "array" else _of_sparse(item, where).toarray()
+    beside = described.reset_index(names=NAMES)
+    names = tuple(map(str, beside.columns))
+    frame = pd.concat([beside, pd.DataFrame(values, columns=[*features])], axis=1)
+    table = frame_table(frame, where, FROM_ONE)
+    return replace(table, id=NAMES, beside=names[1:], part=part, parts=parts)
 
 
-def _empty(n_rows: int, rows: int) -> Iterator[Array]:
-    """Yield rows without columns."""
-    for start in range(0, n_rows, rows):
-        yield np.empty((min(rows, n_rows - start), 0))
+def _of_sparse(item: Any, where: str) -> Any:
+    """Return a sparse matrix."""
+    from scipy.sparse import csc_array, csr_array
+
+    parts = [whole(item[part], where) for part in ("data", "indices", "indptr")]
+    kind = csr_array if _kind(item) == "csr_matrix" else csc_array
+    matrix = kind(tuple(parts), shape=tuple(map(int, item.attrs["shape"])))
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def _described(

@@ -36,15 +36,14 @@ def opened_hdf5(path: Path, where: str) -> Iterator[Any]:
         raise DataError(where, found, f"a complete {path.suffix} file", REWRITE) from error
 
 
-def whole(item: Any, where: str, rows: slice | None = None) -> Array:
-    """Return an array of a file, or some of its rows; refuse one that memory does not hold."""
+def whole(item: Any, where: str) -> Array:
+    """Return an array of a file; refuse one that memory does not hold."""
     place = f"{where}, array {item.name!r}"
     n_bytes = item.size * item.dtype.itemsize
-    check_fits(n_bytes if rows is None else 0, place, FEWER)
+    check_fits(n_bytes, place, FEWER)
     chunk = math.prod(item.chunks) * item.dtype.itemsize if item.chunks else 0
     stored = item.id.get_storage_size()
     check_unpacked(max(n_bytes, chunk), stored, place, "an array", "h5repack")
     strings = item.dtype.kind == "O" and item.dtype.metadata and "vlen" in item.dtype.metadata
-    source = item.asstr() if strings else item
-    found: Array = source[()] if rows is None else source[rows]
+    found: Array = (item.asstr() if strings else item)[()]
     return found

@@ -7,7 +7,6 @@ content of every file is held to its name before it is used, once in a process.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -49,8 +48,8 @@ _REMEDY = "Repeat the sweep's command: it is made anew"
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
     """Write a data set and its splits into the folder `path`, durable and atomic.
 
-    Files that are there and sound are not written again, and those of a neighbouring snapshot are
-    linked.  The partitions that came with the data are not kept, only the splits made of them.
+    Files that are there and sound are not written again.  The partitions that came with the data
+    are not kept, only the splits made of them.
     """
     parts = {part: [getattr(split, part) for split in splits] for part in PARTS}
     texts, sparse = dataset.texts, dataset.sparse
@@ -79,7 +78,7 @@ def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None
         remove_temporaries(path)
         for key, file in files.items():
             if not _is_sound(path / file):
-                _link_or_write(path / file, arrays[key])
+                _write(path / file, arrays[key])
         if not (path / HEADER).exists() or (path / HEADER).read_bytes() != text:
             write_file(path / HEADER, [text])
         for stale in set(path.glob("*.npy")) - {path / file for file in files.values()}:
@@ -173,20 +172,8 @@ def _parted(joined: npt.NDArray[Any], sizes: Sequence[int]) -> list[npt.NDArray[
     return np.split(joined.astype(np.intp), np.cumsum(sizes)[:-1]) if sizes else []
 
 
-def _link_or_write(path: Path, array: npt.NDArray[Any] | None) -> None:
-    """Write an array, or link the file of a neighbouring snapshot that holds the same.
-
-    Snapshots of one data set with other splits then share what is large.
-    """
-    for other in path.parent.parent.glob(f"*/{path.name}"):
-        if not _is_sound(other):
-            continue
-        try:
-            with replacing(path) as temporary:
-                os.link(other, temporary)
-        except OSError:
-            break  # a file system without links
-        return
+def _write(path: Path, array: npt.NDArray[Any] | None) -> None:
+    """Write an array."""
     # np.save appends .npy to the name of a file, but not to that of an open one.
     with replacing(path) as temporary, temporary.open("xb") as file:
         np.save(file, np.asarray(array), allow_pickle=False)

@@ -222,7 +222,7 @@ def _with_features(
         x=np.ascontiguousarray(x) if len(kept) else None,  # None: views are Gram matrices alone
         feature_names=tuple(names[column] for column in kept),
         groups={
-            **_left({**raw.groups, **raw.file_groups}, kept),
+            **_renumbered({**raw.groups, **raw.file_groups}, kept),
             **_renumbered(groups, kept, where),
         },
         views={name: View(columns, raw.views[name].missing) for name, columns in views.items()},
@@ -491,36 +491,25 @@ def feature_position(member: int | str, positions: Mapping[str, int], where: str
     return positions[member]
 
 
-def _renumbered(groups: Groups, kept: Ints, where: str) -> Groups:
-    """Return groups as positions among the `kept` features; dropped features leave their groups."""
+def _renumbered(groups: Groups, kept: Ints, where: str = "") -> Groups:
+    """Return groups as positions among the `kept` features; dropped features leave their groups.
+
+    Groups that are then empty are refused at the place `where`, or left out without one.
+    """
     place = {int(column): position for position, column in enumerate(kept)}
     renumbered: Groups = {}
     for group, members in groups.items():
-        left = tuple(place[m] for m in members if m in place)
-        if len(set(members)) < len(members):
-            raise DataError(
-                f"{where}: groups.{group}", "a feature twice", "every feature once", "Name it once"
-            )
-        if not left:
-            raise DataError(
-                f"{where}: groups.{group}",
-                "only constant features" if members else "no features",
-                "at least one feature that varies",
-                "Set drop_constant = false to keep constant features"
-                if members
-                else "Name at least one feature",
-            )
-        renumbered[group] = left
+        left, named = tuple(place[m] for m in members if m in place), f"{where}: groups.{group}"
+        if where and len(set(members)) < len(members):
+            raise DataError(named, "a feature twice", "every feature once", "Name it once")
+        if where and not left:
+            found, hint = "no features", "Name at least one feature"
+            if members:
+                found, hint = "only constant features", "Set drop_constant = false to keep them"
+            raise DataError(named, found, "at least one feature that varies", hint)
+        if left:
+            renumbered[group] = left
     return renumbered
-
-
-def _left(groups: Groups, kept: Ints) -> Groups:
-    """Return groups as positions among the `kept` features, without those that are then empty."""
-    place = {int(column): position for position, column in enumerate(kept)}
-    left = {
-        group: tuple(place[m] for m in members if m in place) for group, members in groups.items()
-    }
-    return {group: members for group, members in left.items() if members}
 
 
 def check_known_rows(dataset: Dataset, splits: Sequence[Split]) -> None:

@@ -8,12 +8,10 @@ point are left out, and the summary says how many.  Files of groups name sets of
 from __future__ import annotations
 
 import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +30,10 @@ from mkldist.data.tables import ColumnChoice
 from mkldist.data.validate import feature_position
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import DatasetSpec, ViewSpec
-from mkldist.spec.toml_texts import parsed_toml
 
 ABSENT = -1
 SHOWN = 5
-GROUP_FILES = (".gmt", ".csv", ".json", ".toml")
+GROUP_FILES = (".gmt", ".csv")
 EXAMPLES = "such as NAME<tab>description<tab>feature<tab>feature in a .gmt file"
 SEVERAL_ROWS = (
     "Correct these rows; or, for several samples of one patient or so, name the same column by id "
@@ -51,7 +48,7 @@ def read_groups(path: Path, where: str) -> NamedGroups:
     """Return the groups of a file in their order, each feature once.
 
     ``.gmt`` has a line for each group: its name, a description and its features, separated by tabs;
-    ``.csv`` a header and lines of a group and a feature; ``.json`` and ``.toml`` a table of lists.
+    ``.csv`` a header and lines of a group and a feature.
     """
     extension = path.suffix.lower()
     if extension not in GROUP_FILES:
@@ -66,8 +63,7 @@ def read_groups(path: Path, where: str) -> NamedGroups:
         for _, name, member in _pairs(text, where):
             found.setdefault(name, []).append(member)
     else:
-        lines = _gmt_groups if extension == ".gmt" else _table_groups
-        for place, name, members in lines(text, where):
+        for place, name, members in _gmt_groups(text, where):
             if name in found:
                 expected = "a name for each group"
                 raise DataError(place, f"group {name!r} twice", expected, "Rename one")
@@ -100,20 +96,6 @@ def _pairs(text: str, where: str) -> Iterator[tuple[str, str, str]]:
             raise DataError(place, pluralize(len(fields), "field"), expected, hint)
         if row:
             yield place, fields[0].strip(), fields[1].strip()
-
-
-def _table_groups(text: str, where: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield place, name and features of each group."""
-    try:
-        table: Any = json.loads(text) if text.lstrip().startswith("{") else parsed_toml(text)
-    except (ValueError, RecursionError) as error:
-        found = f"text that cannot be parsed ({error})"
-        raise DataError(where, found, "a table of lists", REWRITE) from error
-    for name, members in table.items():
-        if not isinstance(members, list) or not all(isinstance(m, str) for m in members):
-            hint, expected = f'Write "{name}": ["feature"]', "a list of names of features"
-            raise DataError(f"{where}: {name}", f"{members!r:.60}", expected, hint)
-        yield where, name, members
 
 
 def known_groups(
@@ -280,11 +262,7 @@ class _Joining:
         rows = self._rows(read.ids, len(read.x), view.name, place)
         label = self.raw.label_name
         texts = () if read.texts is None else read.texts.names
-        if label and label in (
-            *read.feature_names,
-            *read.groups,
-            *texts,
-        ):  # it would give the labels away
+        if label and label in (*read.feature_names, *read.groups, *texts):  # which it would tell
             found = f"a column {label!r}, as the label is called"
             hint = f'Set ignore = ["{label}"] for the view, or rename the column'
             raise DataError(place, found, "features only", hint)

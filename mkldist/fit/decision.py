@@ -607,24 +607,12 @@ class LabelCoding:
         positive = values[:, 0] >= 0.0 if self.positive_at_zero else values[:, 0] > 0.0
         return self.classes[positive.astype(np.intp)]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON takes them."""
-        return {
-            "classes": None if self.classes is None else self.classes.tolist(),
-            "type": None if self.classes is None else self.classes.dtype.str,
-            "answers": list(self.answers),
-            "positive_at_zero": self.positive_at_zero,
-        }
-
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> LabelCoding:
-        """Return the coding of which :meth:`as_dict` gave the fields."""
-        answers = tuple(map(float, fields["answers"]))
-        if fields["classes"] is None:
-            return cls(None, answers)
-        kind = str(fields["type"])
-        classes = np.array(fields["classes"], dtype=object if kind.endswith("O") else kind)
-        return cls(classes, answers, bool(fields["positive_at_zero"]))
+    def of_names(cls, classes: Any, kind: str, **others: Any) -> LabelCoding:
+        """Return the coding of classes, a list or None, in a type of numpy."""
+        if classes is not None:
+            classes = np.array(classes, dtype=object if kind.endswith("O") else kind)
+        return cls(classes, **others)
 
 
 def _typed(names: tuple[str, ...]) -> Labels:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
 
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.calibration import Calibrated
@@ -79,12 +81,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KIND = "mkldist model"
-FORMAT = 7  # raised when what a file holds changes
+FORMAT = 8  # raised when what a file holds changes
 EXPECTED = "a model that mkldist wrote"
 TEXTS = ("texts.content", "texts.ends")
 SPARSE = ("points.data", "points.indices", "points.indptr", "points.shape")
 PROBED = 8  # support points between which a model keeps the values of the user's functions
 AGREEMENT = 1e-8  # of the largest of these values
+
+PLAIN: dict[str, Any] = {
+    "columns": SourceColumns,
+    "feature_names": tuple[str, ...],
+    "views": dict[str, View],
+    "view_columns": dict[str, SourceColumns],
+    "given": GivenRows | None,
+    "texts": dict[str, bool],
+    "calibration": Calibrated | None,
+}
+"""Fields of a model that stand in the header as JSON, with their types."""
 
 Description = dict[str, Any]
 
@@ -674,18 +687,19 @@ class Model:
             arrays["fill"] = self.preprocessing.fill
         if self.ranges is not None:
             arrays["ranges"] = self.ranges
+        labels = self.labels
+        classes = np.array([], dtype="U") if labels.classes is None else labels.classes
         header = {
             "mkldist": metadata.version("mkldist"),
-            "columns": self.columns.as_dict(),
-            "features": list(self.feature_names),
-            "labels": self.labels.as_dict(),
             "functions": functions,
             "facts": dict(self.facts),
-            "views": {name: [list(one.columns), one.missing] for name, one in self.views.items()},
-            "view_columns": {name: one.as_dict() for name, one in self.view_columns.items()},
-            "given": None if self.given is None else self.given.as_dict(),
-            "texts": dict(self.texts),
-            "calibration": None if self.calibration is None else self.calibration.as_dict(),
+            "labels": {
+                "classes": None if labels.classes is None else classes.tolist(),
+                "kind": classes.dtype.str,
+                "answers": list(labels.answers),
+                "positive_at_zero": labels.positive_at_zero,
+            },
+            **{name: to_jsonable_python(getattr(self, name)) for name in PLAIN},
         }
         write_model(as_path("path", path), header, arrays)
 
@@ -879,24 +893,15 @@ def load_model(path: str | Path, *, allow_code: bool = False) -> Model:
     with understood(str(file)):
         own = header["functions"]
         functions = unpacked(own, arrays, str(file), file.parent if allow_code else None)
-        d, given = functions[0].points.shape[1], header["given"]
-        calibration = header["calibration"]
+        d, labels = functions[0].points.shape[1], header["labels"]
+        plain = {n: TypeAdapter(kind).validate_python(header[n]) for n, kind in PLAIN.items()}
         scale = FeatureScale(arrays.get("centre", np.zeros(d)), arrays.get("spread", np.ones(d)))
         return Model(
-            SourceColumns.from_dict(header["columns"]),
-            tuple(header["features"]),
-            FittedPreprocessing(arrays.get("fill"), scale),
-            functions,
-            tuple(arrays[f"{number}.kernel_weights"] for number in range(len(functions))),
-            LabelCoding.from_dict(header["labels"]),
-            {**header["facts"], "mkldist": header["mkldist"]},
-            {
-                name: View(tuple(places), missing)
-                for name, (places, missing) in header["views"].items()
-            },
-            {n: SourceColumns.from_dict(one) for n, one in header["view_columns"].items()},
-            None if given is None else GivenRows.from_dict(given),
-            dict(header["texts"]),
-            None if calibration is None else Calibrated.from_dict(calibration),
-            arrays.get("ranges"),
+            preprocessing=FittedPreprocessing(arrays.get("fill"), scale),
+            functions=functions,
+            weights=tuple(arrays[f"{number}.kernel_weights"] for number in range(len(functions))),
+            labels=LabelCoding.of_names(**labels | {"answers": tuple(labels["answers"])}),
+            facts={**header["facts"], "mkldist": header["mkldist"]},
+            ranges=arrays.get("ranges"),
+            **plain,
         )

@@ -424,21 +424,21 @@ def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
     return lines
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GivenView:
     """A view of M Gram matrices, which some anchors have; rows lack it if `missing` is "zero"."""
 
     n_grams: int
-    present: Bools
+    present: tuple[bool, ...]
     missing: MissingView | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class GivenRows:
     """Rows between which and new ones the user gives kernel values."""
 
     names: tuple[str, ...]  # of the n rows that the model was fitted on: ids, or their numbers
-    anchors: Ints  # (a,), those of them that decision functions use
+    anchors: tuple[int, ...]  # those a of them that decision functions use
     views: dict[str, GivenView]
 
     def values(self, view: str, given: Array, points: Array | None, where: str) -> Floats:
@@ -461,7 +461,8 @@ class GivenRows:
                 f"{p}, those that the model was fitted on" if points is None else f"{p}, as points",
                 "Name them by an array points, or give the values of all in their order",
             )
-        wanted = self.anchors[own.present]
+        present = np.array(own.present, dtype=bool)
+        wanted = np.array(self.anchors, dtype=np.intp)[present]
         if points is not None:
             place = positions_of_ids(points, f"{where}, array {POINTS!r}")
             names = [self.names[row] for row in wanted.tolist()]
@@ -476,32 +477,10 @@ class GivenRows:
             wanted = np.array([place[name] for name in names], dtype=np.intp)
         values = np.zeros((len(stack), stack.shape[1], len(self.anchors)))
         known = stack[:, :, wanted].astype(np.float64)
-        values[:, :, own.present] = known
+        values[:, :, present] = known
         if known.size:
             values[:, np.isnan(known).all(axis=(0, 2))] = np.nan
         return values
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON takes them."""
-        return {
-            "names": list(self.names),
-            "anchors": self.anchors.tolist(),
-            "views": {
-                name: [one.n_grams, np.flatnonzero(one.present).tolist(), one.missing]
-                for name, one in self.views.items()
-            },
-        }
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> GivenRows:
-        """Return the rows of which :meth:`as_dict` gave the fields."""
-        anchors = np.array(fields["anchors"], dtype=np.intp)
-        views = {}
-        for name, (n_grams, places, missing) in fields["views"].items():
-            present = np.zeros(len(anchors), dtype=bool)
-            present[places] = True
-            views[name] = GivenView(n_grams, present, missing)
-        return cls(tuple(fields["names"]), anchors, views)
 
 
 @dataclass(eq=False)

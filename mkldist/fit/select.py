@@ -399,10 +399,10 @@ def with_anchors(
     anchors = np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *used]))
     names = fitted if dataset.ids is None else dataset.ids[fitted]
     views = {
-        name: GivenView(len(one.grams), one.present[fitted[anchors]], one.missing)
+        name: GivenView(len(one.grams), tuple(one.present[fitted[anchors]].tolist()), one.missing)
         for name, one in dataset.given.items()
     }
-    given = GivenRows(tuple(str(name) for name in names.tolist()), anchors, views)
+    given = GivenRows(tuple(map(str, names.tolist())), tuple(anchors.tolist()), views)
     return given, tuple(
         function
         if function.rows is None

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.comparison import Agreement
     from mkldist.run.sweep import SweepOutcome
 
-SOURCES = ("source", "file", "openml", "grams")
+SOURCES = ("source", "file", "grams")
 KINDS = {"groups": ("holdout", "kfold", "leave-one-group-out"), "order": ("time",)}
 """Kinds of splits that use a column of this name."""
 

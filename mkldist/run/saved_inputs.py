@@ -105,7 +105,7 @@ def source_files(
         named += [view.file, view.grams, view.group_file]
         named += [one.distances for one in view.graphs or ()]
     found = [located(file, data_dirs, base) for file in named if file is not None]
-    if spec.file is None and spec.openml is None and spec.grams is None and not spec.options:
+    if spec.file is None and spec.grams is None and not spec.options:
         name = spec.source or spec.name
         own = file_named(name, data_dirs, f"data set {spec.series!r}")
         found += [] if own is None else [own]

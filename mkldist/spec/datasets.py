@@ -374,7 +374,7 @@ class PreprocessingSpec(Model):
 class DatasetSpec(TableFormat):
     """One ``[[datasets]]`` entry: the source of labels and of features or Gram matrices.
 
-    A data set has one source.  `file`, `openml` or `grams` names it, and `name` is then a label
+    A data set has one source.  `file` or `grams` names it, and `name` is then a label
     for the results.  Otherwise the name, or `source`, is looked up in the data directories, then
     among the bundled data sets, then among the synthetic ones.
     """
@@ -388,8 +388,6 @@ class DatasetSpec(TableFormat):
     """File of features and labels: `.csv`, `.xlsx`, `.parquet`, `.arff`, `.npz`, `.mat`, `.h5ad`,
     `.svm` or zarr. A relative path starts at the folder of the sweep file, then at those of
     `--data-dir`."""
-    openml: NameOrNumber | None = None
-    """Name or number of a data set of OpenML, which is downloaded once."""
     grams: str | None = None
     """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.mat`, `.npy`, `.svm` or
     zarr. Their bank has `family = "precomputed"`."""
@@ -451,8 +449,7 @@ class DatasetSpec(TableFormat):
     """Names for groups of features, given by name or by number from 0, which `features` of a kernel
     may use."""
     group_file: str | None = None
-    """File of more groups: `.gmt` as MSigDB writes it, a `.csv` of two columns, group and feature,
-    or a `.json` or `.toml` table of lists."""
+    """File of more groups: `.gmt` as of MSigDB, or a `.csv` of two columns, group and feature."""
     views: Annotated[tuple[ViewSpec, ...], Strict(False)] = ()
     """Blocks of features, or Gram matrices, of the same points, as `[[datasets.views]]` entries."""
     options: dict[str, Option] = Field(default_factory=dict)
@@ -473,7 +470,7 @@ class DatasetSpec(TableFormat):
 
     @model_validator(mode="after")
     def _one_source(self) -> DatasetSpec:
-        sources = [s for s in ("source", "file", "openml", "grams") if getattr(self, s) is not None]
+        sources = [s for s in ("source", "file", "grams") if getattr(self, s) is not None]
         if len(sources) > 1:
             raise ValueError(f"found {' and '.join(sources)}; expected one source of data")
         if self.classes and self.positive is not None:

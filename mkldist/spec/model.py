@@ -302,7 +302,7 @@ class SweepSpec(Model):
                 "source": dataset.source,
                 "splits": splits.model_copy(update={"n_train": size}),
             }
-            if dataset.file is None and dataset.openml is None and dataset.grams is None:
+            if dataset.file is None and dataset.grams is None:
                 update["source"] = dataset.source or dataset.name
             entry = dataset.model_copy(update=update)
             entry._series = dataset.name

@@ -258,8 +258,6 @@ FILES = {
     "g.gmt": "CELL CYCLE\thttps://x.org\tTP53\tCDK1\tTP53\t\napoptosis\t\tTP53\tBAX\tBCL2\n\n",
     "g.csv": "set,gene\nCELL CYCLE,TP53\napoptosis,TP53\nCELL CYCLE, CDK1\n"
     "apoptosis,BAX\napoptosis,BCL2\n",
-    "g.json": '{"CELL CYCLE": ["TP53", "CDK1"], "apoptosis": ["TP53", "BAX", "BCL2"]}',
-    "g.toml": '"CELL CYCLE" = ["TP53", "CDK1"]\napoptosis = ["TP53", "BAX", "BCL2"]\n',
 }
 
 
@@ -288,25 +286,6 @@ def test_blank_lines_and_long_names_are_no_mistakes(tmp_path: Path) -> None:
         ("g.csv", "set,gene\n\nA,B,C\n", "t, line 3: found 3 fields; expected two: a group and"),
         ("g.csv", 'set,gene\nA,"B\nA,C\n', "t, line 2: found a line that is no row of a"),
         ("g.csv", 'set,gene\nA,"B"C\n', "t, line 2: found a line that is no row of a table"),
-        ("g.json", '{"A": "B"}', "t: A: found 'B'; expected a list of names of features. Write "),
-        ("g.json", '{"A": ', "t: found text that cannot be parsed (Expecting value"),
-        ("g.toml", "A = 1", "t: A: found 1; expected a list"),
-        (
-            "g.json",
-            '{"A": ' + 100_000 * "[",
-            "t: found text that cannot be parsed (maximum recursion",
-        ),
-        (
-            "g.toml",
-            "A = " + 4000 * "[",
-            "t: found text that cannot be parsed (lists or tables in each",
-        ),
-        (
-            "g.toml",
-            50_000 * "A." + "A = 1",
-            "t: found text that cannot be parsed (a key of over 100",
-        ),
-        ("g.json", "{}", "t: found no groups"),
     ],
 )
 def test_a_wrong_file_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -30,8 +30,8 @@ FILL = np.array([0.5, -1.0, 0.0, 0.0])
 SCALE = FeatureScale(np.array([1.0, 2.0, 0.0, 0.0]), np.array([2.0, 0.5, 1.0, 1.0]))
 GIVEN = GivenRows(
     ("p", "q", "r", "s"),
-    np.array([0, 2, 3]),
-    {"k": GivenView(2, np.array([True, True, False]), "zero")},
+    (0, 2, 3),
+    {"k": GivenView(2, (True, True, False), "zero")},
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -160,7 +159,8 @@ def test_classes_have_the_type_of_the_labels(names, kind):
     labels = LabelCoding.of_dataset(data, np.arange(len(data.y)))
     assert labels.classes.dtype.kind == kind
     assert tuple(map(str, labels.classes.tolist())) == (names if kind != "f" else ("0.5", "1.0"))
-    again = LabelCoding.from_dict(labels.as_dict())
+    given = labels.classes.tolist(), labels.classes.dtype.str
+    again = LabelCoding.of_names(*given, answers=labels.answers)
     assert again.predictions(np.array([[-1.0], [0.0]])).tolist() == labels.classes.tolist()
 
 
@@ -280,10 +280,6 @@ def test_lines_about_unknown_categories():
 
 
 COLUMNS_T = SourceColumns(("a", "b"), texts=("s", "t"), id="row")
-
-
-def test_columns_survive_json():
-    assert SourceColumns.from_dict(json.loads(json.dumps(COLUMNS_T.as_dict()))) == COLUMNS_T
 
 
 def test_texts_stand_in_the_order_of_the_columns():

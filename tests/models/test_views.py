@@ -90,7 +90,7 @@ def test_a_model_of_views_is_its_formula_and_reads_back(tmp_path: Path):
     assert again.kernel_weights["kernel"].tolist() == ["linear[v]", "precomputed(1)[k]"]
     assert again.views == model.views
     assert again.view_columns == model.view_columns
-    assert again.given.as_dict() == model.given.as_dict()
+    assert again.given == model.given
 
 
 def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path: Path):
