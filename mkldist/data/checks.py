@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory, readable_bytes
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
-from mkldist.errors import DataError
+from mkldist.errors import DataError, nearest
 from mkldist.spec.kinds import Imputation
 
 if TYPE_CHECKING:
@@ -316,3 +316,31 @@ def describe_sparse(matrix: Any) -> str:
         f"sparse, {100 * matrix.nnz / (n * d):.2g} % of the entries, {readable_bytes(n_bytes)}; "
         f"dense {readable_bytes(8 * n * d)}"
     )
+
+
+def group_columns(
+    groups: Mapping[str, Sequence[int | str]], names: Sequence[str], where: str
+) -> dict[str, tuple[int, ...]]:
+    """Return groups as column indices among all features; the label column does not count."""
+    positions = {name: position for position, name in enumerate(names)}
+    return {
+        group: tuple(feature_position(m, positions, f"{where}: groups.{group}") for m in members)
+        for group, members in groups.items()
+    }
+
+
+def feature_position(member: int | str, positions: Mapping[str, int], where: str) -> int:
+    """Return the column of a feature that is named, or numbered from 0."""
+    if isinstance(member, int):
+        if not 0 <= member < len(positions):
+            raise DataError(
+                where,
+                f"feature {member}",
+                f"a number from 0 to {len(positions) - 1}, or a name",
+                "Count features from 0, without the label column",
+            )
+        return member
+    if member not in positions:
+        hint = nearest(member, positions) or "Name features as in the header"
+        raise DataError(where, f"no feature {member!r}", "names or numbers of features", hint)
+    return positions[member]

@@ -11,7 +11,14 @@ import numpy.typing as npt
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, RowLabels, pluralize, truncate
 from mkldist.data.cells import apart
-from mkldist.data.checks import check_sparse, check_values, describe_sparse, moved_up, row_blocks
+from mkldist.data.checks import (
+    check_sparse,
+    check_values,
+    describe_sparse,
+    group_columns,
+    moved_up,
+    row_blocks,
+)
 from mkldist.data.dataset import (
     Dataset,
     GramView,
@@ -38,7 +45,7 @@ from mkldist.data.labels import (
 )
 from mkldist.data.splits import group_numbers, partition_of_column, restricted
 from mkldist.data.svmlight_files import QUERIES
-from mkldist.errors import DataError, nearest
+from mkldist.errors import DataError
 from mkldist.spec.datasets import UNLABELLED, DatasetSpec, PreprocessingSpec, SplitsSpec
 
 FILLERS = {"median": "median", "mean": "mean", "most_frequent": "most frequent value"}
@@ -461,34 +468,6 @@ def _source_columns(raw: RawData, kept: Ints) -> tuple[SourceColumns, dict[str, 
         found.append(columns if whole else replace(columns, kept=tuple(here.tolist())))
         first = stop
     return found[0], dict(zip(raw.view_columns, found[1:], strict=True))
-
-
-def group_columns(
-    groups: Mapping[str, Sequence[int | str]], names: Sequence[str], where: str
-) -> Groups:
-    """Return groups as column indices among all features; the label column does not count."""
-    positions = {name: position for position, name in enumerate(names)}
-    return {
-        group: tuple(feature_position(m, positions, f"{where}: groups.{group}") for m in members)
-        for group, members in groups.items()
-    }
-
-
-def feature_position(member: int | str, positions: Mapping[str, int], where: str) -> int:
-    """Return the column of a feature that is named, or numbered from 0."""
-    if isinstance(member, int):
-        if not 0 <= member < len(positions):
-            raise DataError(
-                where,
-                f"feature {member}",
-                f"a number from 0 to {len(positions) - 1}, or a name",
-                "Count features from 0, without the label column",
-            )
-        return member
-    if member not in positions:
-        hint = nearest(member, positions) or "Name features as in the header"
-        raise DataError(where, f"no feature {member!r}", "names or numbers of features", hint)
-    return positions[member]
 
 
 def _renumbered(groups: Groups, kept: Ints, where: str = "") -> Groups:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.wording import pluralize, truncate
-from mkldist.data.checks import check_fits, positions_of_ids
+from mkldist.data.checks import check_fits, feature_position, positions_of_ids
 from mkldist.data.csv_files import csv_rows
 from mkldist.data.dataset import GramView, RawData, SourceColumns, TextColumns, View
 from mkldist.data.files import read_file
@@ -27,7 +27,6 @@ from mkldist.data.grams import Repairs
 from mkldist.data.npz_files import IDS
 from mkldist.data.opening import REWRITE, opened
 from mkldist.data.tables import ColumnChoice
-from mkldist.data.validate import feature_position
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import DatasetSpec, ViewSpec
 

@@ -35,7 +35,7 @@ from mkldist.core.memory import (
 )
 from mkldist.core.threads import load_for, n_processors, single_threaded, threads_for
 from mkldist.core.wording import FROM_ZERO, html_of, pluralize, truncate
-from mkldist.data.checks import common_rows, gram_indexes
+from mkldist.data.checks import common_rows, gram_indexes, group_columns
 from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.grams import (
     LARGEST_SINGLE,
@@ -45,7 +45,6 @@ from mkldist.data.grams import (
     tolerance_of,
 )
 from mkldist.data.grams import check_finite as check_finite_matrix
-from mkldist.data.validate import group_columns
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport
 from mkldist.fit.inputs import (

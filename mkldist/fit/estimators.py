@@ -298,13 +298,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         BANKS.serve(self)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool
-            True to add those of the method that `method_params` sets, as ``method_params__NAME``.
-        """
+        """Return the parameters; if `deep`, those of the method as ``method_params__NAME`` too."""
         found: dict[str, Any] = super().get_params(deep)
         if deep and isinstance(self.method_params, Mapping):
             found |= {f"{OF_METHOD}{name}": value for name, value in self.method_params.items()}
@@ -600,14 +594,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return np.concatenate([f.values(numbers, texts=texts) for f in self._expansions], axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the prediction of each row: its class, its value, or 1 and for outliers -1.
+        """Return the predictions (t,) of rows X (t, d): classes, values, or -1 for outliers and 1.
 
         A tie of several classes goes to the most frequent one.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
         """
         return self._predicted(self._values(self._new_rows(X)))
 
@@ -698,16 +687,7 @@ class _Scored:
     """A score of scikit-learn that warns as :meth:`fit` does; before the mixin that has it."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the score of predictions: accuracy of classes, R² of real values.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        y : (t,) array-like
-            Their labels or values.
-        sample_weight : (t,) array-like, optional
-            Weights of the rows.
+        """Return the score of predictions: accuracy of classes, R² of real values y (t,).
 
         Warns
         -----
@@ -730,13 +710,7 @@ class KernelClassifier(_Scored, ClassifierMixin, KernelEstimator):  # type: igno
         return numbers
 
     def decision_function(self, X: Any) -> Floats:
-        """Return decision values: (t,) for two classes, (t, k) for k.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
+        """Return decision values of rows X (t, d): (t,) for two classes, (t, k) for k."""
         values = self._values(self._new_rows(X))
         return values if values.shape[1] > 1 else values[:, 0]
 
@@ -861,15 +835,10 @@ class SupervisedClassifier(KernelClassifier):
 
     @property
     def predict_proba(self) -> Callable[[Any], Floats]:
-        """Return calibrated probabilities of the classes, (t, k); needs `calibration`.
+        """Return calibrated probabilities (t, k) of the classes of rows X; needs `calibration`.
 
         :meth:`predict` returns the class of the greatest one, or, with `class_weight`, of the
         greatest product of class weight and probability.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
         """
         if self.calibration is None:
             raise AttributeError(
@@ -1306,21 +1275,10 @@ class MKLRegressor(_Scored, RegressorMixin, KernelEstimator):  # type: ignore[mi
     C: float = 1.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn kernel weights and a function.
+        """Learn kernel weights and a function of rows X (n, d) from values y (n,).
 
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse array or DataFrame
-            Training rows.
-        y : (n,) array-like
-            Values.
-        sample_weight : (n,) array-like, optional
-            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
+        `sample_weight` (n,) says how often each row counts.  Errors and warnings are those of
+        :meth:`mkldist.MKLClassifier.fit`.
         """
         method, settings = self._method_settings()
         settings = _with_strength(method, positive("C", self.C), settings, "C")
@@ -1392,23 +1350,11 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     C: float = 100.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Describe the rows.
+        """Describe the rows X (n, d), most of which are no outliers; y is ignored.
 
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse array or DataFrame
-            Training rows, most of which are no outliers.
-        y : object
-            Ignored.
-        sample_weight : (n,) array-like, optional
-            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.
-
-        Warns
-        -----
-        mkldist.errors.ConvergenceWarning
-            As :meth:`mkldist.MKLClassifier.fit`, which raises the same errors too.
-        UserWarning
-            If all training rows are outliers, since kernels are zero there or C is small.
+        `sample_weight` (n,) says how often each row counts.  Errors and warnings are those of
+        :meth:`mkldist.MKLClassifier.fit`; a UserWarning tells if all rows are outliers, since
+        kernels are zero there or C is small.
         """
         method, settings = self._method_settings()
         _warn_of_other_rows(X=X, sample_weight=sample_weight)
@@ -1452,23 +1398,11 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return [Gaussian(relative_widths=RELATIVE_WIDTHS, features=features), *of_texts]
 
     def decision_function(self, X: Any) -> Floats:
-        """Return decision values (t,), negative for outliers.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
+        """Return decision values (t,) of rows X (t, d), negative for outliers."""
         return self._values(self._new_rows(X))[:, 0]
 
     def score_samples(self, X: Any) -> Floats:
-        """Return f(x) of rows, the decision function plus ``offset_``.
-
-        Parameters
-        ----------
-        X : (t, d) array-like, sparse array or DataFrame
-            Rows.
-        """
+        """Return f(x) of rows X (t, d), (t,): the decision function plus ``offset_``."""
         return self.decision_function(X) + self.offset_
 
 
@@ -1532,22 +1466,11 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     graph: Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn kernel weights and a decision function.
+        """Learn kernel weights and a decision function of rows X (n, d), labelled or not.
 
-        Parameters
-        ----------
-        X : (n, d) array-like, sparse array or DataFrame
-            Training rows, labelled or not.
-        y : (n,) array-like
-            Labels of two classes or more, and -1 where there is none.
-        sample_weight : (n,) array-like, optional
-            Weights of the rows: how often each counts, as for :class:`mkldist.MKLClassifier`.  The
-            graph and the norm on it have equal rows once, whatever they weigh.
-
-        Raises
-        ------
-        ValueError
-            As :meth:`mkldist.MKLClassifier.fit`, which warns of the same too.
+        Labels y (n,) are of two classes or more, and -1 where there is none.  `sample_weight` (n,)
+        says how often each row counts; the graph and the norm on it have equal rows once.  Errors
+        and warnings are those of :meth:`mkldist.MKLClassifier.fit`.
         """
         method, settings = self._method_settings()
         settings = _with_strength(method, positive("gamma_a", self.gamma_a), settings)

@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
-from mkldist.data.checks import canonical
+from mkldist.data.checks import canonical, feature_position
 from mkldist.data.dataset import Dataset, View, lacking_rows
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FittedPreprocessing, fitted_preprocessing
@@ -136,8 +136,6 @@ def column_views(
 
 def _positions(columns: Any, names: Sequence[str], where: str) -> list[int]:
     """Return the positions of the columns of one view."""
-    from mkldist.data.validate import feature_position
-
     if isinstance(columns, slice):
         members: list[Any] = list(range(len(names))[columns])
     elif hasattr(columns, "dtype"):

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mkldist.bank.factored_kernels import FactorLimits
-from mkldist.core.memory import FLOAT_BYTES, readable_bytes
+from mkldist.core.memory import readable_bytes
 from mkldist.core.terminal import as_text, plain_table
 from mkldist.core.wording import html_of, pluralize, truncate
 from mkldist.from_python.sweeps import (
@@ -21,7 +20,7 @@ from mkldist.from_python.sweeps import (
 )
 from mkldist.methods.registry import METHODS
 from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory
-from mkldist.planning.model import BankPlan, Plan
+from mkldist.planning.model import Plan
 from mkldist.planning.planner import without
 from mkldist.results.folder import OutputFolder, check_owner
 from mkldist.results.journal import Journal
@@ -84,11 +83,6 @@ def size_costs(costs: SweepCosts, passes: Mapping[tuple[str, str], int]) -> Iter
         n_bytes = round(of_all * sum(bank.n_bytes for bank in banks.values()) / len(banks))
         n_runs = sum(len(batch.runs) for batch in batches)
         yield SizeCost(dataset, label, n_runs, of_all, n_bytes, costs.together(batches))
-
-
-def certificate_bytes(bank: BankPlan) -> float:
-    """Return the bytes of kernel values of one pass over kernels that factors stand for."""
-    return FLOAT_BYTES * bank.n_kernels * bank.n_points * (bank.n_points + 1) / 2
 
 
 def size_table(costs: Iterator[SizeCost]) -> RenderableType:
@@ -157,49 +151,21 @@ def _words(graph: GraphTable) -> str:
 
 
 def factor_lines(plan: Plan) -> list[str]:
-    """Return three lines on banks of factors, if there are any."""
+    """Return two lines on banks of factors, if there are any."""
     banks = [bank for bank in plan.banks if bank.is_factored]
     if not banks:
         return []
-    largest = max(banks, key=certificate_bytes)
-    certified, of_byte = certificate_bytes(largest), _seconds_of_byte()
-    limits = FactorLimits.of(largest.spec.rank, largest.spec.tolerance)
-    first = largest.n_kernels * limits.first(largest.n_points)
-    built = of_byte * FLOAT_BYTES * largest.n_points * first
+    largest = max(banks, key=lambda bank: bank.n_kernels * bank.n_points**2)
     in_memory = factors_bytes(largest, parse_memory(plan.spec.memory))
     held = f" ({readable_bytes(in_memory)} in memory)" if in_memory < largest.n_bytes else ""
+    methods = {run.method for run in plan.runs if run.bank == largest.id}
+    rounds = [factor_rounds(largest, METHODS[name]) for name in methods]
+    most, first, longest = max(one.most for one in rounds), rounds[0].first, rounds[0].longest
+    passes = f"1 to {most} passes: factors may grow from {first} to {longest} columns"
     return [
-        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first{held}, "
-        f"built by {pluralize(largest.n_kernels, 'task')} at most in about {built:.2g} s",
-        f"           a pass over the kernels for each certificate computes at most "
-        f"{readable_bytes(round(certified))}, in about "
-        f"{of_byte * certified:.2g} s",
-        f"           {_rounds_of(plan, largest)}",
+        f"factors:   {readable_bytes(largest.n_bytes)} of a bank in each task at first{held}",
+        f"           a solution takes {passes if most > 1 else 'one pass: no factor can grow'}",
     ]
-
-
-def _rounds_of(plan: Plan, bank: BankPlan) -> str:
-    """Return how many passes over the kernels a solution on a bank of factors takes."""
-    methods = {run.method for run in plan.runs if run.bank == bank.id}
-    rounds = [factor_rounds(bank, METHODS[name]) for name in sorted(methods)]
-    most, usual = max(one.most for one in rounds), sorted({one.usual for one in rounds})
-    if most == 1:
-        return "a solution takes one such pass: no factor can grow"
-    return (
-        f"a solution takes 1 to {most} such passes, about {_span(usual)}: factors may grow "
-        f"from {rounds[0].first} to {rounds[0].longest} columns"
-    )
-
-
-def _span(numbers: list[int]) -> str:
-    """Return the least and the largest of rising numbers, or the only one."""
-    return f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
-
-
-def _seconds_of_byte() -> float:
-    """Return the time to compute a byte of kernel values: as measured here, else a typical one."""
-    rates = stored_rates() or TYPICAL
-    return (rates.kernel_value_seconds + rates.pass_value_seconds) / FLOAT_BYTES
 
 
 FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
@@ -260,29 +226,16 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
         "workers": [str(one.workers) for one in rows],
         "time": [_time(one.seconds) for one in rows],
         "efficiency": [f"{one.efficiency:.0%}" for one in rows],
-        "CPU h": [_hours(one.processor_hours) for one in rows],
-        "held h": [_hours(one.held_hours) for one in rows],
-        "moved": [_bytes(one.bytes) for one in rows],
-        "memory": [_bytes(one.memory_per_worker) for one in rows],
+        "CPU h": [f"{one.processor_hours:.3g}" for one in rows],
+        "held h": [f"{one.held_hours:.3g}" for one in rows],
+        "moved": [readable_bytes(round(one.bytes)) for one in rows],
+        "memory": [readable_bytes(round(one.memory_per_worker)) for one in rows],
         "limit": [one.limit for one in rows],
     }
     table = plain_table([*columns], left=0, no_wrap=True)
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
     return table
-
-
-def _bytes(n_bytes: float) -> str:
-    """Return bytes with three digits and a unit."""
-    number, unit = readable_bytes(round(n_bytes)).split()
-    return f"{number[:4].removesuffix('.')} {unit}"
-
-
-def _hours(hours: float) -> str:
-    """Return hours with three digits, with two below one hour, or all before the point."""
-    if hours >= 100:
-        return f"{hours:.0f}"
-    return f"{hours:.3g}" if hours >= 1 else f"{hours:.2g}"
 
 
 WIDTH = 100  # of the text of a plan
