@@ -112,12 +112,9 @@ def _of_source(
 ) -> tuple[RawData, str] | None:
     """Return the raw data of the entry's source and its place; None if it gives only a name."""
     if spec.labels is not None and spec.grams is None:
-        raise DataError(
-            where,
-            "labels without grams",
-            "labels beside precomputed Gram matrices",
-            "Set label = its name for a column or array of labels",
-        )
+        found = "labels without grams"
+        hint = "Set label = its name for a column or array of labels"
+        raise DataError(where, found, "labels beside precomputed Gram matrices", hint)
     if spec.file is None and spec.grams is None:
         return None
     if spec.options:
@@ -174,12 +171,8 @@ def file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
         found = [path for path in found if path.is_file() or is_zarr(path)]
         if len(found) > 1:
             names = " and ".join(path.name for path in found)
-            raise DataError(
-                where,
-                f"{names} in {folder}",
-                "one file of that name",
-                f'Choose one: file = "{found[0].name}"',
-            )
+            hint = f'Choose one: file = "{found[0].name}"'
+            raise DataError(where, f"{names} in {folder}", "one file of that name", hint)
         if found:
             return found[0]
     return None

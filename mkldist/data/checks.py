@@ -90,12 +90,9 @@ def check_fits(n_bytes: int, where: str, hint: str) -> None:
 def check_rows(n_rows: int, n_labels: int, where: str) -> None:
     """Refuse another number of labels than of rows, and no rows."""
     if n_rows != n_labels:
-        raise DataError(
-            where,
-            f"{pluralize(n_rows, 'row')} of features but {pluralize(n_labels, 'label')}",
-            "one label per row",
-            "Check that both come from the same version of the data",
-        )
+        found = f"{pluralize(n_rows, 'row')} of features but {pluralize(n_labels, 'label')}"
+        hint = "Check that both come from the same version of the data"
+        raise DataError(where, found, "one label per row", hint)
     if not n_rows:
         raise DataError(where, "no rows", "at least one point", "Write the data again")
 
@@ -295,12 +292,9 @@ def check_sparse(matrix: Any, where: str, row_labels: RowLabels = FROM_ZERO) -> 
     if len(bad):
         row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         count = pluralize(len(bad), "value")
-        raise DataError(
-            where,
-            f"{count} missing or infinite, the first in {row_labels.of(row)}",
-            "finite numbers: absent entries of sparse features are 0, not missing",
-            "Correct them in the data",
-        )
+        found = f"{count} missing or infinite, the first in {row_labels.of(row)}"
+        expected = "finite numbers: absent entries of sparse features are 0, not missing"
+        raise DataError(where, found, expected, "Correct them in the data")
 
 
 def describe_sparse(matrix: Any) -> str:

@@ -153,14 +153,12 @@ class TextColumns:
                     f"{where}: texts", f"no text at all in column {name!r}", "texts", "Ignore it"
                 )
             points = row_labels.names(rows, ids)
-            raise DataError(
-                f"{where}: texts",
-                f"no text in column {name!r} for {len(rows)} of {len(self.values)} points "
-                f"({truncate(points, SHOWN)})",
-                "a text for each point, or a view that says what holds without",
-                f'Set missing = "zero" for the view of this column, in [[datasets.views]] with '
-                f'columns = ["{name}"] or a file of its own; kernels are zero at these points',
-            )
+            found = f"no text in column {name!r} for {len(rows)} of {len(self.values)} points "
+            found += f"({truncate(points, SHOWN)})"
+            expected = "a text for each point, or a view that says what holds without"
+            hint = 'Set missing = "zero" for the view of this column, in [[datasets.views]] with '
+            hint += f'columns = ["{name}"] or a file of its own; kernels are zero at these points'
+            raise DataError(f"{where}: texts", found, expected, hint)
 
     def lines(self) -> Iterator[str]:
         """Yield each column in words: the lengths of its texts, and how many points lack one."""

@@ -75,12 +75,9 @@ def read_grams(
         named = f"{where}: labels {labels_path.name}"
         y, row_labels = _read_labels(labels_path, label, n_points, named, ids)
     if y is None:
-        raise DataError(
-            where,
-            "Gram matrices without labels",
-            f"an array {label!r} beside 'grams', or a file of labels",
-            "Set labels = a file with one label per point",
-        )
+        found = "Gram matrices without labels"
+        expected = f"an array {label!r} beside 'grams', or a file of labels"
+        raise DataError(where, found, expected, "Set labels = a file with one label per point")
     y = column(y)
     grams = usable_grams(grams, y, place, repairs)
     notes += () if repairs is None else repairs.notes(len(grams))

@@ -93,11 +93,8 @@ def usable_grams(
     """
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
-        raise GramError(
-            where,
-            f"{pluralize(len(y), 'label')} for matrices of {grams.shape[1]} points",
-            "one label per point",
-        )
+        found = f"{pluralize(len(y), 'label')} for matrices of {grams.shape[1]} points"
+        raise GramError(where, found, "one label per point")
     tolerance = tolerance_of(grams.dtype)
     result = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
     for m in range(len(grams)):
@@ -149,12 +146,9 @@ def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
     if np.isfinite(total) or np.isfinite(matrix).all():
         greatest = float(matrix.diagonal().max())
         if greatest > largest:
-            raise GramError(
-                where,
-                f"values up to {greatest:.1e}",
-                f"at most {largest:.0e}, so that sums of squares are finite",
-                "Divide the matrix by a number; it then needs C times that number",
-            )
+            expected = f"at most {largest:.0e}, so that sums of squares are finite"
+            hint = "Divide the matrix by a number; it then needs C times that number"
+            raise GramError(where, f"values up to {greatest:.1e}", expected, hint)
         return
     i, j = np.argwhere(~np.isfinite(matrix))[0]
     raise GramError(where, f"entry ({i}, {j}) of {matrix[i, j]}", "finite numbers")
@@ -169,11 +163,9 @@ def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
     difference = np.abs(matrix - matrix.T)
     if float(difference.max()) > tolerance * largest:
         i, j = np.unravel_index(int(np.argmax(difference)), matrix.shape)
-        raise GramError(
-            where,
-            f"entries ({i}, {j}) and ({j}, {i}) of {matrix[i, j]:.9g} and {matrix[j, i]:.9g}",
-            f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}",
-        )
+        found = f"entries ({i}, {j}) and ({j}, {i}) of {matrix[i, j]:.9g} and {matrix[j, i]:.9g}"
+        expected = f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}"
+        raise GramError(where, found, expected)
 
 
 def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:
@@ -208,12 +200,9 @@ def semidefinite(
 def _refuse_below(smallest: float, trace: float, tolerance: float, where: str) -> None:
     """Raise GramError if the smallest eigenvalue lies below ``-tolerance trace(K)``."""
     if trace < 0.0:
-        raise GramError(
-            where,
-            f"a trace of {trace:.3g}",
-            "a positive semi-definite matrix, whose trace is not negative",
-            "Check its sign: kernel values grow with similarity, distances do not",
-        )
+        expected = "a positive semi-definite matrix, whose trace is not negative"
+        hint = "Check its sign: kernel values grow with similarity, distances do not"
+        raise GramError(where, f"a trace of {trace:.3g}", expected, hint)
     lowest = 0.0 - tolerance * trace  # 0 rather than -0 for a trace of 0
     if smallest < lowest:
         raise GramError(

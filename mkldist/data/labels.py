@@ -242,12 +242,9 @@ def real_values(labels: npt.NDArray[Any], where: str, row_labels: RowLabels = FR
         numbers = [finite_number(text) for text in texts.tolist()]
         if None in numbers:
             row = numbers.index(None)
-            raise DataError(
-                where,
-                f"label {str(texts[row])!r} in {row_labels.of(row)}",
-                'numbers, as task = "regression" learns them',
-                'Set task = "classification" for classes, or name another column by label = …',
-            )
+            found = f"label {str(texts[row])!r} in {row_labels.of(row)}"
+            hint = 'Set task = "classification" for classes, or name another column by label = …'
+            raise DataError(where, found, 'numbers, as task = "regression" learns them', hint)
         y = np.array(numbers, dtype=np.float64)
     large = np.flatnonzero(~(np.abs(y) <= LARGEST_VALUE))
     if len(large):
@@ -273,13 +270,9 @@ def _refuse_single(names: Names, known: dict[str, int], where: str, row_labels: 
         "another column; or correct names that differ in upper and lower case alone"
     )
     listed = truncate([f"{name!r} ({count})" for name, count in known.items()], SHOWN)
-    raise DataError(
-        where,
-        f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
-        f"{listed}; {single[0]!r} is in {row_labels.of(int(np.argmax(names == single[0])))}",
-        "at least two points of each class",
-        hint,
-    )
+    found = f"{pluralize(len(known), 'class', 'classes')}, {len(single)} of a single point: "
+    found += f"{listed}; {single[0]!r} is in {row_labels.of(int(np.argmax(names == single[0])))}"
+    raise DataError(where, found, "at least two points of each class", hint)
 
 
 def _class_names(labels: npt.NDArray[Any], where: str, row_labels: RowLabels) -> tuple[Names, bool]:
@@ -360,12 +353,10 @@ def row_weights(given: npt.NDArray[Any], where: str, row_labels: RowLabels = FRO
     wrong = np.flatnonzero(~able)
     if len(wrong):
         value = given[wrong[0]]
-        raise DataError(
-            where,
-            f"weight {str(value)!r} in {row_labels.of(wrong[0])}",
-            f"0, or a number from {LEAST:g} to {LARGEST:g}, in every row",
-            "Correct it; a row of weight 0 is in no training part",
-        )
+        found = f"weight {str(value)!r} in {row_labels.of(wrong[0])}"
+        expected = f"0, or a number from {LEAST:g} to {LARGEST:g}, in every row"
+        hint = "Correct it; a row of weight 0 is in no training part"
+        raise DataError(where, found, expected, hint)
     if not weights.any():
         raise DataError(
             where, "weight 0 in every row", "at least one above 0", "Name another column, or none"
@@ -430,12 +421,9 @@ def rows_in_order(
     dates = [_date(text) for text in texts]
     wrong = [row for row, date in enumerate(dates) if date is None]
     if wrong:
-        raise DataError(
-            where,
-            f"{texts[wrong[0]]!r} in {row_labels.of(wrong[0])}",
-            "numbers, or dates such as 2021-03-01 or 31.3.2021, in every row",
-            _SLASHES if _IN_SLASHES.match(texts[wrong[0]]) else "Correct this column",
-        )
+        expected = "numbers, or dates such as 2021-03-01 or 31.3.2021, in every row"
+        hint = _SLASHES if _IN_SLASHES.match(texts[wrong[0]]) else "Correct this column"
+        raise DataError(where, f"{texts[wrong[0]]!r} in {row_labels.of(wrong[0])}", expected, hint)
     return np.argsort(np.array(dates, dtype="datetime64[us]"), kind="stable")
 
 

@@ -110,12 +110,9 @@ class Archive(NamedArrays):
         except DataError:
             raise
         except MemoryError as error:
-            raise DataError(
-                place,
-                f"an array that does not fit into memory ({error})",
-                "an array that can be read",
-                "Write fewer rows or columns, or use a machine with more memory",
-            ) from error
+            found = f"an array that does not fit into memory ({error})"
+            hint = "Write fewer rows or columns, or use a machine with more memory"
+            raise DataError(place, found, "an array that can be read", hint) from error
         except DAMAGE as error:
             if "Object arrays" in str(error):
                 hint = "Convert it before saving: array.astype(float) or array.astype(str)"
@@ -338,12 +335,10 @@ def _sparse(archive: NamedArrays, where: str) -> Any:
         matrix = csr_array(tuple(parts), shape=tuple(shape))
         matrix.check_format(full_check=True)
     except (ValueError, TypeError) as error:
-        raise DataError(
-            where,
-            f"data, indices, indptr and shape that make no sparse matrix ({error})",
-            "the parts of a scipy matrix in compressed sparse rows",
-            "Write the parts of a scipy csr_array, and y, by np.savez",
-        ) from error
+        found = f"data, indices, indptr and shape that make no sparse matrix ({error})"
+        expected = "the parts of a scipy matrix in compressed sparse rows"
+        hint = "Write the parts of a scipy csr_array, and y, by np.savez"
+        raise DataError(where, found, expected, hint) from error
     return matrix.T.tocsr() if archive.transpose else matrix
 
 
@@ -355,10 +350,8 @@ def feature_names(
         return numbered_features(n_features)
     names = tuple(str(name) for name in np.atleast_1d(arrays[FEATURE_NAMES]).ravel())
     if len(names) != n_features or len(set(names)) != n_features:
-        raise DataError(
-            f"{where}, array {FEATURE_NAMES!r}",
-            f"{pluralize(len(names), 'name')}, {len(set(names))} of them distinct",
-            f"{n_features} distinct names, one per feature",
-            "Correct the array or leave it out",
-        )
+        place = f"{where}, array {FEATURE_NAMES!r}"
+        found = f"{pluralize(len(names), 'name')}, {len(set(names))} of them distinct"
+        expected = f"{n_features} distinct names, one per feature"
+        raise DataError(place, found, expected, "Correct the array or leave it out")
     return names

@@ -41,30 +41,21 @@ def opened(path: Path, where: str) -> Iterator[BinaryIO]:
             else:
                 yield plain
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(
-            where,
-            f"a gzip file that is cut short or damaged ({error})",
-            "a complete file",
-            "Copy or download it again, and check it by 'gzip -t'",
-        ) from error
+        found = f"a gzip file that is cut short or damaged ({error})"
+        hint = "Copy or download it again, and check it by 'gzip -t'"
+        raise DataError(where, found, "a complete file", hint) from error
     except UnicodeError as error:
         found = f"bytes that are no text ({error})"
         if isinstance(error, UnicodeDecodeError):
             byte = error.object[error.start]
             found = f"bytes that are not {error.encoding.upper()} text (such as 0x{byte:02x})"
-        raise DataError(
-            where,
-            found,
-            "a text file in UTF-8, or encoding = its own",
-            'Set encoding, such as "latin-1", or save it as UTF-8: iconv -f latin1 -t utf-8',
-        ) from error
+        expected = "a text file in UTF-8, or encoding = its own"
+        hint = 'Set encoding, such as "latin-1", or save it as UTF-8: iconv -f latin1 -t utf-8'
+        raise DataError(where, found, expected, hint) from error
     except OSError as error:
-        raise DataError(
-            where,
-            f"a file that cannot be read ({error.strerror or error})",
-            "a readable file",
-            "Check its permissions and the disk",
-        ) from error
+        found = f"a file that cannot be read ({error.strerror or error})"
+        expected = "a readable file"
+        raise DataError(where, found, expected, "Check its permissions and the disk") from error
 
 
 @contextmanager

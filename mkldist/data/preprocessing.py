@@ -243,12 +243,10 @@ def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None 
     if bad.any():
         column = int(bad.argmax())
         values = rows.x[:, column]
-        raise DataError(
-            f"scaling of feature {column} (from 0)",
-            f"values from {np.nanmin(values):g} to {np.nanmax(values):g}",
-            "values whose squares are finite in float64",
-            "Rescale this feature in the data",
-        )
+        place = f"scaling of feature {column} (from 0)"
+        found = f"values from {np.nanmin(values):g} to {np.nanmax(values):g}"
+        expected = "values whose squares are finite in float64"
+        raise DataError(place, found, expected, "Rescale this feature in the data")
     return result
 
 

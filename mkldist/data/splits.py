@@ -92,12 +92,10 @@ def _partitions(
         for (name, part), (other_name, other) in combinations(parts.items(), 2):
             common = np.intersect1d(part, other)
             if len(common):
-                raise DataError(
-                    f"{where}, {label} of {name!r} and {other_name!r}",
-                    f"{pluralize(len(common), 'point')} in both, such as {common[0]}",
-                    "parts without a common point",
-                    "Remove them from one of the parts",
-                )
+                place = f"{where}, {label} of {name!r} and {other_name!r}"
+                found = f"{pluralize(len(common), 'point')} in both, such as {common[0]}"
+                expected = "parts without a common point"
+                raise DataError(place, found, expected, "Remove them from one of the parts")
         none = np.zeros(0, dtype=np.intp)
         ordered = (parts.get(name, none) for name in (train, test, unlabelled))
         splits.append(Split(*(part.astype(np.intp) for part in ordered)))
@@ -143,12 +141,9 @@ def partition_of_column(column: npt.NDArray[np.str_], where: str) -> Split:
     known = set(words.tolist())
     if not known <= {*PART_WORDS} or "train" not in known or len(known) < 2:
         listed = truncate([repr(word) for word in np.unique(column).tolist()], SHOWN)
-        raise DataError(
-            where,
-            f"the word{'s' * (len(known) > 1)} {listed}",
-            "'train' in some rows, 'test' or 'unlabelled' in the others",
-            "Correct this column, or set another kind of splits",
-        )
+        expected = "'train' in some rows, 'test' or 'unlabelled' in the others"
+        hint = "Correct this column, or set another kind of splits"
+        raise DataError(where, f"the word{'s' * (len(known) > 1)} {listed}", expected, hint)
     return Split(*(np.flatnonzero(words == word) for word in PART_WORDS))
 
 
@@ -166,13 +161,10 @@ def group_numbers(
     missing = np.array([name.strip().casefold() in MISSING_LABELS for name in names.tolist()])
     rows = np.flatnonzero(missing[numbers])
     if len(rows):
-        raise DataError(
-            where,
-            f"no group in {len(rows)} of {pluralize(len(column), 'row')}, the first is "
-            f"{row_labels.of(rows[0])}",
-            "a group in every row",
-            "Write the group there; give a row that belongs to no other a group of its own",
-        )
+        found = f"no group in {len(rows)} of {pluralize(len(column), 'row')}, the first is "
+        found += f"{row_labels.of(rows[0])}"
+        hint = "Write the group there; give a row that belongs to no other a group of its own"
+        raise DataError(where, found, "a group in every row", hint)
     return numbers
 
 
@@ -374,12 +366,9 @@ def cut_splits(
     found = []
     for number, split in enumerate(splits):
         if n_train > len(split.train):
-            raise DataError(
-                f"{where}: n_train",
-                f"{n_train}",
-                f"at most {len(split.train)}, the training rows of split {number} (from 0)",
-                "Lower it, or enlarge the training parts",
-            )
+            expected = f"at most {len(split.train)}, the training rows of split {number} (from 0)"
+            hint = "Lower it, or enlarge the training parts"
+            raise DataError(f"{where}: n_train", f"{n_train}", expected, hint)
         ranks = _ranks(dataset, split.train, seed + number, stratified=stratified)
         of_rows = split.train if dataset.row_groups is None else dataset.row_groups[split.train]
         order = np.lexsort((of_rows, ranks))
@@ -425,12 +414,9 @@ def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tu
     a larger number of repeats begins with the same splits.
     """
     if dataset.task == "regression":
-        raise DataError(
-            where,
-            'kind = "semi-supervised" for a data set of regression',
-            "classes",
-            "Set splits = {...} of another kind under this data set",
-        )
+        found = 'kind = "semi-supervised" for a data set of regression'
+        hint = "Set splits = {...} of another kind under this data set"
+        raise DataError(where, found, "classes", hint)
     rng = np.random.default_rng(seed)
     draw = _of_all if spec.labelled is not None else _labelled_of_each_class
     splits = []
@@ -478,12 +464,9 @@ def _of_all(
     y, wanted = dataset.y, spec.labelled or 0
     n_classes = len(np.unique(y[rows]))
     if not n_classes <= wanted < len(rows):
-        raise DataError(
-            f"{where}: labelled",
-            f"{wanted} of {len(rows)} points, of {n_classes} classes",
-            f"a number from {n_classes} to {len(rows) - 1}",
-            "Change labelled",
-        )
+        found = f"{wanted} of {len(rows)} points, of {n_classes} classes"
+        expected = f"a number from {n_classes} to {len(rows) - 1}"
+        raise DataError(f"{where}: labelled", found, expected, "Change labelled")
     if spec.stratified is not False:
         drawn = _divided(rows, y, wanted, rng, f"{where}: labelled")[1]
         for label in np.setdiff1d(y[rows], y[drawn]):  # a share below one that was rounded down
@@ -495,12 +478,9 @@ def _of_all(
         drawn = rng.choice(rows, wanted, replace=False)
         if len(np.unique(y[drawn])) == n_classes:
             return drawn
-    raise DataError(
-        f"{where}: labelled",
-        f"a class without a point in each of {MAX_DRAWS} draws of {wanted}",
-        "points of every class",
-        "Remove stratified = false, or set labelled_per_class instead",
-    )
+    found = f"a class without a point in each of {MAX_DRAWS} draws of {wanted}"
+    hint = "Remove stratified = false, or set labelled_per_class instead"
+    raise DataError(f"{where}: labelled", found, "points of every class", hint)
 
 
 def _divided(
@@ -563,12 +543,8 @@ def make_splits(
         splits = _drawn(spec, dataset, seed, where)
     if spec.first is not None:
         if spec.first > len(splits):
-            raise DataError(
-                f"{where}: first",
-                f"{spec.first}",
-                f"at most {len(splits)}, all splits",
-                "Lower or remove first",
-            )
+            expected = f"at most {len(splits)}, all splits"
+            raise DataError(f"{where}: first", f"{spec.first}", expected, "Lower or remove first")
         splits = splits[: spec.first]
     has = dataset.weighing  # rows of weight zero are in no training part
     splits = tuple(
@@ -621,12 +597,10 @@ def _drawn(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[S
     try:
         pairs = list(holdouts(n_train, n - n_train, spec.repeats, seed, labels))
     except ValueError as error:
-        raise DataError(
-            where,
-            f"{_counts(dataset)}, which cannot be divided so ({error})",
-            "at least one point in each part, and one of each class",
-            "Change train_fraction" + (", or set stratified = false" if stratified else ""),
-        ) from error
+        found = f"{_counts(dataset)}, which cannot be divided so ({error})"
+        expected = "at least one point in each part, and one of each class"
+        hint = "Change train_fraction" + (", or set stratified = false" if stratified else "")
+        raise DataError(where, found, expected, hint) from error
     return tuple(Split(*(np.sort(part).astype(np.intp) for part in pair)) for pair in pairs)
 
 
@@ -636,12 +610,8 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
 
     n, folds = dataset.n_points, spec.folds
     if folds >= n:
-        raise DataError(
-            where,
-            f"{folds} folds of {n} points in the order of time",
-            f"at most {n - 1} folds",
-            "Set fewer folds",
-        )
+        found = f"{folds} folds of {n} points in the order of time"
+        raise DataError(where, found, f"at most {n - 1} folds", "Set fewer folds")
     order = np.arange(n) if dataset.row_order is None else dataset.row_order
     pairs = TimeSeriesSplit(folds).split(order)
     return tuple(Split(np.sort(order[train]), np.sort(order[test])) for train, test in pairs)
@@ -663,22 +633,16 @@ def _drawn_by_group(
         tests = [np.flatnonzero(groups == one) for one in np.unique(groups)]
     elif spec.kind == "kfold":
         if spec.folds > n_groups:
-            raise DataError(
-                where,
-                f"{spec.folds} folds of {pluralize(n_groups, 'group')}",
-                f"at most {pluralize(n_groups, 'fold')}",
-                "Set fewer folds",
-            )
+            found = f"{spec.folds} folds of {pluralize(n_groups, 'group')}"
+            expected = f"at most {pluralize(n_groups, 'fold')}"
+            raise DataError(where, found, expected, "Set fewer folds")
         tests = list(group_folds(spec.folds, spec.repeats, seed, groups, labels))
     else:
         n_train = int(spec.train_fraction * n_groups)
         if not n_train:
-            raise DataError(
-                where,
-                f"{pluralize(n_groups, 'group')} in all, none for the training part",
-                "at least one group for each part",
-                "Raise train_fraction, or choose other groups",
-            )
+            found = f"{pluralize(n_groups, 'group')} in all, none for the training part"
+            expected = "at least one group for each part"
+            raise DataError(where, found, expected, "Raise train_fraction, or choose other groups")
         if labels is None:
             drawn = holdouts(n_train, n_groups - n_train, spec.repeats, seed)
             halves = [train for train, _ in drawn]
@@ -703,12 +667,9 @@ def _check(
     for part, name in ((split.train, "training"), (split.test, "test")):
         without = int((~dataset.labelled[part]).sum())
         if without:
-            raise DataError(
-                place,
-                f"no label in {without} of {pluralize(len(part), 'row')} of its {name} part",
-                "rows without a label in unlabelled parts alone",
-                'Write their labels, or set unlabelled = "drop" under the data set',
-            )
+            found = f"no label in {without} of {pluralize(len(part), 'row')} of its {name} part"
+            hint = 'Write their labels, or set unlabelled = "drop" under the data set'
+            raise DataError(place, found, "rows without a label in unlabelled parts alone", hint)
     if dataset.classes is None:
         return
     present = {*np.unique(dataset.class_numbers[split.train]).tolist()}
@@ -786,12 +747,9 @@ def _check_groups(dataset: Dataset, rows: Ints, where: str, hint: str) -> None:
     for number, name in enumerate(dataset.classes):
         count = len(np.unique(groups[numbers == number]))
         if count < 2:
-            raise DataError(
-                where,
-                f"class {name!r} in {count} of {pluralize(len(np.unique(groups)), 'group')}",
-                "each class in two groups or more, for the training part of every fold",
-                hint,
-            )
+            found = f"class {name!r} in {count} of {pluralize(len(np.unique(groups)), 'group')}"
+            expected = "each class in two groups or more, for the training part of every fold"
+            raise DataError(where, found, expected, hint)
 
 
 def _check_classes(dataset: Dataset, labelled: Ints, folds: tuple[Ints, ...], where: str) -> None:
@@ -801,12 +759,10 @@ def _check_classes(dataset: Dataset, labelled: Ints, folds: tuple[Ints, ...], wh
     for number, held_out in enumerate(folds):
         left = totals - np.bincount(dataset.class_numbers[held_out], minlength=len(names))
         if not left.all():
-            raise DataError(
-                f"{where}, inner fold {number} (from 0)",
-                f"all {totals[left.argmin()]} training points of class {names[left.argmin()]!r}",
-                "points of every class outside each fold of groups",
-                "Set more folds or another seed, or enlarge the training part",
-            )
+            place = f"{where}, inner fold {number} (from 0)"
+            found = f"all {totals[left.argmin()]} training points of class {names[left.argmin()]!r}"
+            hint = "Set more folds or another seed, or enlarge the training part"
+            raise DataError(place, found, "points of every class outside each fold of groups", hint)
 
 
 def _most_folds(dataset: Dataset, labelled: Ints) -> int:

@@ -215,12 +215,9 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
         wrong = spec_error(first, option, model)
         raise DataError(option, wrong.found, wrong.expected, wrong.hint or "Change it") from None
     if chosen.get("support", 0) > chosen.get("d", np.inf):
-        raise DataError(
-            f"{where}: options.support",
-            f"{chosen['support']}",
-            f"at most d = {chosen['d']}",
-            "Raise d or lower support",
-        )
+        place = f"{where}: options.support"
+        found = f"{chosen['support']}"
+        raise DataError(place, found, f"at most d = {chosen['d']}", "Raise d or lower support")
     if name == "friedman1" and chosen["d"] < 5:
         raise DataError(f"{where}: options.d", f"{chosen['d']}", "at least 5", "Raise d")
     rng = np.random.default_rng([chosen.pop("seed"), zlib.crc32(name.encode())])

@@ -116,19 +116,13 @@ class ColumnChoice:
         """Refuse the choice of columns other than the label, for sources that are no tables."""
         for key in ("ignore", "categorical", *(() if arrays else ("id", "texts", "weights"))):
             if getattr(self, key):
-                raise DataError(
-                    where,
-                    f"{key}, but no table of columns",
-                    f"no {key} for such a source",
-                    f"Remove {key}, or give a .csv or .parquet file",
-                )
+                found = f"{key}, but no table of columns"
+                hint = f"Remove {key}, or give a .csv or .parquet file"
+                raise DataError(where, found, f"no {key} for such a source", hint)
         if self.of_splits:
-            raise DataError(
-                where,
-                f"column {self.of_splits[0]!r} for [splits], but no table of columns",
-                "a .csv or .parquet file",
-                "Give other [splits] for this data set",
-            )
+            found = f"column {self.of_splits[0]!r} for [splits], but no table of columns"
+            expected = "a .csv or .parquet file"
+            raise DataError(where, found, expected, "Give other [splits] for this data set")
 
 
 def feature_columns(
@@ -193,13 +187,10 @@ def check_names(
             hint += f", or set part = another of {_quoted([*parts])}" * (len(parts) > 1)
         raise DataError(where, found, expected, hint)
     if not all(names):
-        raise DataError(
-            where,
-            f"no name of column {list(names).index('') + 1} of {len(names)}",
-            "a name for every column",
-            "Leave out row numbers (index=False in pandas), and remove separators at the ends "
-            "of lines",
-        )
+        found = f"no name of column {list(names).index('') + 1} of {len(names)}"
+        hint = "Leave out row numbers (index=False in pandas), and remove separators at the ends "
+        hint += "of lines"
+        raise DataError(where, found, "a name for every column", hint)
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         places = ", ".join(str(i + 1) for i, name in enumerate(names) if name == twice)
@@ -224,12 +215,9 @@ def label_position(
     """
     if isinstance(label, int):
         if not -len(names) <= label < len(names):
-            raise DataError(
-                where,
-                f"label = {label}, but {pluralize(len(names), 'column')}",
-                f"a position from {-len(names)} to {len(names) - 1}, or a column's name",
-                _columns(names),
-            )
+            found = f"label = {label}, but {pluralize(len(names), 'column')}"
+            expected = f"a position from {-len(names)} to {len(names) - 1}, or a column's name"
+            raise DataError(where, found, expected, _columns(names))
         return label % len(names)
     if label is not None:
         if label not in names:
@@ -739,10 +727,8 @@ def decoded(column: pd.Series[Any], where: str, row_labels: RowLabels = FROM_ZER
             try:
                 values[row] = value.decode()
             except UnicodeDecodeError as error:
-                raise DataError(
-                    f"{where}, column {column.name!r}, {row_labels.of(row)}",
-                    f"bytes that are not UTF-8 ({value!r:.60})",
-                    "texts",
-                    "Convert the column before saving: column.str.decode(its encoding)",
-                ) from error
+                place = f"{where}, column {column.name!r}, {row_labels.of(row)}"
+                found = f"bytes that are not UTF-8 ({value!r:.60})"
+                hint = "Convert the column before saving: column.str.decode(its encoding)"
+                raise DataError(place, found, "texts", hint) from error
     return values

@@ -395,12 +395,9 @@ def drawn_per_class(y: Floats, count: int, seed: int, classes: tuple[str, ...], 
     for number, name in zip(np.unique(y), classes, strict=True):
         members = np.flatnonzero(y == number)
         if len(members) < count:
-            raise DataError(
-                f"{where}: per_class",
-                f"{pluralize(len(members), 'point')} of class {name!r}",
-                f"at least {count} of each class",
-                f"Set per_class to at most {len(members)}, or remove it",
-            )
+            found = f"{pluralize(len(members), 'point')} of class {name!r}"
+            hint = f"Set per_class to at most {len(members)}, or remove it"
+            raise DataError(f"{where}: per_class", found, f"at least {count} of each class", hint)
         drawn.append(rng.choice(members, count, replace=False))
     return np.sort(np.concatenate(drawn)).astype(np.intp)
 
@@ -418,12 +415,10 @@ def drawn_points(y: Floats, count: int, seed: int, *, stratified: bool, where: s
     n_classes = int(members.max()) + 1
     if not n_classes <= count <= len(y):
         few = count < n_classes
-        raise DataError(
-            f"{where}: n_points",
-            f"{count} of {pluralize(len(y), 'point')}",
-            f"at least one of each of {n_classes} classes" if few else f"at most {len(y)}",
-            "Raise n_points" if few else "Lower n_points, or remove it",
-        )
+        place = f"{where}: n_points"
+        expected = f"at least one of each of {n_classes} classes" if few else f"at most {len(y)}"
+        hint = "Raise n_points" if few else "Lower n_points, or remove it"
+        raise DataError(place, f"{count} of {pluralize(len(y), 'point')}", expected, hint)
     order = np.random.default_rng([seed, count]).permutation(len(y))
     # Points of each class stand at equal distances in (0, 1]; the first so many of all are taken.
     places = np.empty(len(y))
@@ -441,12 +436,9 @@ def _varying(varies: Bools, where: str) -> Ints:
     kept = np.flatnonzero(varies)
     if not len(kept):
         constant = "all of them constant" if len(varies) > 1 else "constant"
-        raise DataError(
-            where,
-            f"{pluralize(len(varies), 'feature')}, {constant}",
-            "at least one feature that varies",
-            "Check that the label column is the right one (label = …)",
-        )
+        found = f"{pluralize(len(varies), 'feature')}, {constant}"
+        hint = "Check that the label column is the right one (label = …)"
+        raise DataError(where, found, "at least one feature that varies", hint)
     return kept
 
 

@@ -113,12 +113,9 @@ def known_groups(
     wanted = list(dict.fromkeys(member for members in groups.values() for member in members))
     unknown = [member for member in wanted if member not in positions]
     if not kept:
-        raise DataError(
-            where,
-            f"{pluralize(len(groups), 'group')} of features such as {truncate(wanted, SHOWN)}",
-            f"features of the data, such as {truncate(list(names), SHOWN)}",
-            "Check that both are of one nomenclature",
-        )
+        found = f"{pluralize(len(groups), 'group')} of features such as {truncate(wanted, SHOWN)}"
+        expected = f"features of the data, such as {truncate(list(names), SHOWN)}"
+        raise DataError(where, found, expected, "Check that both are of one nomenclature")
     words = pluralize(len(kept), "group")
     if unknown:
         words += (

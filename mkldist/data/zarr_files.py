@@ -84,12 +84,9 @@ def _check_array(array: Any, where: str) -> None:
         raise DataError(where, found, "numbers or text", "Write it with the codecs of zarr 3")
     chunks = array.shards or array.chunks
     if math.prod(chunks) * array.dtype.itemsize > max(array.nbytes, CHUNK_BYTES):
-        raise DataError(
-            where,
-            f"chunks of shape {chunks} of an array of shape {array.shape}",
-            "chunks that are no larger than their array",
-            "Write the array again with smaller chunks",
-        )
+        found = f"chunks of shape {chunks} of an array of shape {array.shape}"
+        expected = "chunks that are no larger than their array"
+        raise DataError(where, found, expected, "Write the array again with smaller chunks")
 
 
 def whole_array(array: Any, where: str, hint: str) -> Array:

@@ -147,12 +147,8 @@ def understood(where: str) -> Iterator[None]:
     except MkldistError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise StoreError(
-            where,
-            f"a content that is no model's ({type(error).__name__}: {error})",
-            EXPECTED,
-            "Fit it again",
-        ) from error
+        found = f"a content that is no model's ({type(error).__name__}: {error})"
+        raise StoreError(where, found, EXPECTED, "Fit it again") from error
 
 
 def packed(
@@ -204,13 +200,10 @@ def unpacked(
     kernels = [one for f in descriptions for one in (*f["kernels"], *(f["texts"] or ()))]
     names = sorted({kernel["code"] for kernel in kernels if "code" in kernel})
     if names and code is None:
-        raise StoreError(
-            where,
-            f"kernel functions that are not mkldist's: {', '.join(map(repr, names))}",
-            "kernel functions of mkldist, or --allow-code",
-            "Repeat the command with --allow-code, or call load_model(path, allow_code=True), "
-            "if you trust this code",
-        )
+        found = f"kernel functions that are not mkldist's: {', '.join(map(repr, names))}"
+        hint = "Repeat the command with --allow-code, or call load_model(path, allow_code=True), "
+        hint += "if you trust this code"
+        raise StoreError(where, found, "kernel functions of mkldist, or --allow-code", hint)
     if names and code is not None:
         search_first(str(code.absolute()))
     points, texts = unpacked_points(arrays)
@@ -827,13 +820,11 @@ class Model:
                 continue
             rows = np.flatnonzero(block.texts[:, column] == "")
             if len(rows):
-                raise DataError(
-                    where,
-                    f"no text in column {name!r} for "
-                    f"{truncate(places.names(rows.tolist()), SHOWN)}",
-                    "a text for each row: the model knows no row without it",
-                    'Fit a sweep with a view of this column that sets missing = "zero"',
-                )
+                found = f"no text in column {name!r} for "
+                found += f"{truncate(places.names(rows.tolist()), SHOWN)}"
+                expected = "a text for each row: the model knows no row without it"
+                hint = 'Fit a sweep with a view of this column that sets missing = "zero"'
+                raise DataError(where, found, expected, hint)
         if is_sparse(x):
             check_sparse(x, where, places)
             return None

@@ -396,12 +396,8 @@ def _check_columns(
         listed = truncate([repr(name) for name in extra], SHOWN_COLUMNS)
         found.append(f"column{'s' * (len(extra) > 1)} {listed}, unknown to the model")
     required = pluralize(len(columns.required), "column")
-    raise DataError(
-        where,
-        "; ".join(found),
-        f"the {required} that the model was fitted on, in any order",
-        ". ".join(_remedies(missing, extra, place)),
-    )
+    expected = f"the {required} that the model was fitted on, in any order"
+    raise DataError(where, "; ".join(found), expected, ". ".join(_remedies(missing, extra, place)))
 
 
 def _remedies(missing: Sequence[str], extra: Sequence[str], place: str) -> Iterator[str]:
@@ -468,12 +464,10 @@ class GivenRows:
             names = [self.names[row] for row in wanted.tolist()]
             missing = [repr(name) for name in names if name not in place]
             if missing:
-                raise DataError(
-                    f"{where}, array {POINTS!r}",
-                    f"no {truncate(missing, SHOWN)}",
-                    f"the {len(names)} support vectors of the model that have the view",
-                    "Compute the kernel values of new rows with these rows too",
-                )
+                found = f"no {truncate(missing, SHOWN)}"
+                expected = f"the {len(names)} support vectors of the model that have the view"
+                hint = "Compute the kernel values of new rows with these rows too"
+                raise DataError(f"{where}, array {POINTS!r}", found, expected, hint)
             wanted = np.array([place[name] for name in names], dtype=np.intp)
         values = np.zeros((len(stack), stack.shape[1], len(self.anchors)))
         known = stack[:, :, wanted].astype(np.float64)
@@ -517,12 +511,8 @@ class ViewRows:
                 raise self._other_number()
             rows: Ints = np.arange(self._seen, self._seen + count)
         elif ids is None:
-            raise DataError(
-                self.where,
-                "ids, but the table has none",
-                "ids in both",
-                "Give the table its column of ids, or leave them out of both",
-            )
+            hint = "Give the table its column of ids, or leave them out of both"
+            raise DataError(self.where, "ids, but the table has none", "ids in both", hint)
         else:
             rows = np.array([self._positions.get(name, ABSENT) for name in ids], dtype=np.intp)
         known = rows != ABSENT
@@ -599,12 +589,9 @@ def table_view(
     with opened_rows(source, columns, VIEW_ROWS, where, ignored=own, place=place) as rows:
         blocks = list(rows.blocks)
     if isinstance(source, Path) and columns.id and not rows.id:
-        raise DataError(
-            where,
-            f"no column {columns.id!r}, which names the rows of view {name!r}",
-            "names of the rows, as in the sweep",
-            "Add it: rows of a view are joined to those of DATA by it",
-        )
+        found = f"no column {columns.id!r}, which names the rows of view {name!r}"
+        hint = "Add it: rows of a view are joined to those of DATA by it"
+        raise DataError(where, found, "names of the rows, as in the sweep", hint)
     x = np.concatenate([np.empty((0, columns.n_kept)), *(block.x for block in blocks)])
     ids, texts = None, None
     if rows.id:

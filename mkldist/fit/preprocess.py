@@ -161,12 +161,9 @@ def check_views(x: Floats, views: Mapping[str, View], *, fitting: bool) -> None:
     for name, view in views.items():
         missing = lacking_rows(x, view)
         if view.missing is None and missing.any():
-            raise DataError(
-                "X",
-                f"no value of view {name!r} for {_rows_of(missing)}",
-                "a value of each view for each row",
-                'Set missing_views="zero" for its kernels to be zero there, or "impute"',
-            )
+            found = f"no value of view {name!r} for {_rows_of(missing)}"
+            hint = 'Set missing_views="zero" for its kernels to be zero there, or "impute"'
+            raise DataError("X", found, "a value of each view for each row", hint)
         if fitting and missing.all():
             expected = "at least one, to fit its scaling and kernels on"
             raise DataError(

@@ -240,12 +240,10 @@ def _check_names(wanted: Mapping[str, Any], varied: set[str], methods: Sequence[
     others, methods = [name for name in wanted if name not in varied], [*dict.fromkeys(methods)]
     if others and len(methods) > 1:
         known = sorted(varied)
-        raise InputError(
-            f"--set {others[0]}",
-            f"a parameter that no method of {', '.join(methods)} varied",
-            f"one of {', '.join(known)}" if known else "no parameter",
-            nearest(others[0], known) or "Choose a method by --method to change its parameters",
-        )
+        found = f"a parameter that no method of {', '.join(methods)} varied"
+        expected = f"one of {', '.join(known)}" if known else "no parameter"
+        hint = nearest(others[0], known) or "Choose a method by --method to change its parameters"
+        raise InputError(f"--set {others[0]}", found, expected, hint)
 
 
 def _check_comparable(
@@ -264,14 +262,11 @@ def _check_comparable(
     [best] = runs.loc[[losses.idxmin()]].to_dict("records")
     method, split = best["method"], best[SPLIT]
     values = " ".join(f"--set {name}={_spelled(best[name])}" for name in names)
-    raise InputError(
-        str(results),
-        f"a search that tried other settings of {method} on each split, so that no mean over "
-        "the splits compares them",
-        "one setting, or another method",
-        f"Give one: --method {method} {values} is the best of split {split}; "
-        "mkldist.selected(tree) has the best of each",
-    )
+    found = f"a search that tried other settings of {method} on each split, so that no mean over "
+    found += "the splits compares them"
+    hint = f"Give one: --method {method} {values} is the best of split {split}; "
+    hint += "mkldist.selected(tree) has the best of each"
+    raise InputError(str(results), found, "one setting, or another method", hint)
 
 
 def _nothing(
@@ -342,22 +337,16 @@ def source_of(results: Path, run_id: str) -> FittedFrom:
     spec = SweepSpec.model_validate_json(read_layout(results).attributes["spec"])
     record = Journal(folder.records).read(run_id)
     if record is None:
-        raise StoreError(
-            str(folder.records),
-            f"no record of run {run_id}",
-            "the records of the sweep",
-            "Repeat the sweep's command, which runs what is missing",
-        )
+        place = str(folder.records)
+        hint = "Repeat the sweep's command, which runs what is missing"
+        raise StoreError(place, f"no record of run {run_id}", "the records of the sweep", hint)
     entry = next(entry for entry in spec.sized_datasets if entry.name == record.dataset)
     dataset, splits = _snapshot(folder.snapshots, record)
     if dataset.grams is not None:
-        raise DataError(
-            f"data set {dataset.name!r}",
-            "precomputed Gram matrices",
-            "features, of which kernels between new rows and support vectors are computed",
-            "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
-            "(M, n_new, n): solution.decision_function(bank.on(cross))",
-        )
+        expected = "features, of which kernels between new rows and support vectors are computed"
+        hint = "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
+        hint += "(M, n_new, n): solution.decision_function(bank.on(cross))"
+        raise DataError(f"data set {dataset.name!r}", "precomputed Gram matrices", expected, hint)
     return FittedFrom(spec, entry, dataset, splits[: n_asked(len(splits), spec.search)], record)
 
 
@@ -427,12 +416,10 @@ def refit(
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, rows_to_fit(source, split))
     if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
-        raise InputError(
-            f"bank {source.bank.label!r}",
-            'normalisation "cosine" of Gram matrices of a view',
-            "another one: k(x, x) of new rows is not known",
-            'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"',
-        )
+        place = f"bank {source.bank.label!r}"
+        expected = "another one: k(x, x) of new rows is not known"
+        hint = 'Divide k(x, z) by the root of k(x, x) k(z, z) before, and use "trace"'
+        raise InputError(place, 'normalisation "cosine" of Gram matrices of a view', expected, hint)
     for view in source.entry.views:
         if view.indefinite in ("clip", "flip"):
             raise InputError(
@@ -479,12 +466,9 @@ def _check_one_C(source: FittedFrom, choice: Choice) -> None:
     entry = _entry(source)
     given = entry.settings_on(source.entry.series).get(LINKED)
     if is_from_method(given) and LINKED not in choice.changed:
-        raise InputError(
-            f"--method {choice.method}",
-            f"a method whose C comes from {given[FROM]} on each split",
-            "one value of C",
-            f"Give it: --method {choice.method} --set C=... ; or fit {given[FROM]}",
-        )
+        found = f"a method whose C comes from {given[FROM]} on each split"
+        hint = f"Give it: --method {choice.method} --set C=... ; or fit {given[FROM]}"
+        raise InputError(f"--method {choice.method}", found, "one value of C", hint)
 
 
 def _entry(source: FittedFrom) -> MethodSpec:

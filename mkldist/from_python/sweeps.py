@@ -395,11 +395,8 @@ def _document(spec: Any) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(spec.model_dump_json(exclude_defaults=True))
         return document
     if not isinstance(spec, Mapping):
-        raise SpecError(
-            "spec",
-            f"{type(spec).__name__}",
-            "a sweep file, the name of a sweep, or a mapping with the keys of a sweep file",
-        )
+        expected = "a sweep file, the name of a sweep, or a mapping with the keys of a sweep file"
+        raise SpecError("spec", f"{type(spec).__name__}", expected)
     words: dict[str, Any] = _without_none(plain(deepcopy(dict(spec))))
     return words
 
@@ -425,12 +422,8 @@ def _as_text(value: Any, where: str) -> Any:
 def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:
     """Replace values, as ``--set`` does."""
     if not isinstance(changes, Mapping):
-        raise SpecError(
-            "changes",
-            f"{changes!r:.60}",
-            "a mapping of keys to values",
-            'Write changes={"splits.repeats": 2}',
-        )
+        hint = 'Write changes={"splits.repeats": 2}'
+        raise SpecError("changes", f"{changes!r:.60}", "a mapping of keys to values", hint)
     for key, given in changes.items():
         where = f"changes[{key!r}]"
         value = plain(given)
@@ -459,12 +452,9 @@ def _name_in(document: dict[str, Any], name: str, data: InputData) -> None:
     entry = _entry(document, name)
     there = [key for key in SOURCES if key in entry]
     if there and not str(entry[there[0]]).endswith(SUFFIX):
-        raise SpecError(
-            f"datasets.{name}",
-            f"{there[0]}, beside data[{name!r}]",
-            "one source of data",
-            f"Remove {there[0]}, or give the data another name",
-        )
+        place = f"datasets.{name}"
+        hint = f"Remove {there[0]}, or give the data another name"
+        raise SpecError(place, f"{there[0]}, beside data[{name!r}]", "one source of data", hint)
     entry["file"] = f"data/{file_name(name, data)}"
     if data.weighs_rows:
         entry.setdefault("weights", "weights")
@@ -482,12 +472,9 @@ def _entry(document: dict[str, Any], name: str) -> dict[str, Any]:
         if entry.get("name") == name:
             return entry
     names = [str(entry.get("name")) for entry in tables]
-    raise SpecError(
-        f"data[{name!r}]",
-        "a name that no data set of the sweep has",
-        f"one of {', '.join(names)}",
-        nearest(name, names) or f'Add {{"name": "{name}"}} to datasets',
-    )
+    found = "a name that no data set of the sweep has"
+    hint = nearest(name, names) or f'Add {{"name": "{name}"}} to datasets'
+    raise SpecError(f"data[{name!r}]", found, f"one of {', '.join(names)}", hint)
 
 
 def _divide_by(document: dict[str, Any], entry: dict[str, Any], column: str) -> None:
@@ -497,19 +484,13 @@ def _divide_by(document: dict[str, Any], entry: dict[str, Any], column: str) -> 
         return
     kind = splits.get("kind", "holdout")
     if kind not in KINDS[column]:
-        raise SpecError(
-            f"data[{entry['name']!r}]",
-            f'{column}, but splits.kind = "{kind}"',
-            f"splits that use it: {' or '.join(KINDS[column])}",
-            f"Omit {column}, or set splits.kind",
-        )
+        place = f"data[{entry['name']!r}]"
+        found = f'{column}, but splits.kind = "{kind}"'
+        expected = f"splits that use it: {' or '.join(KINDS[column])}"
+        raise SpecError(place, found, expected, f"Omit {column}, or set splits.kind")
     entry["splits"] = {**splits, column: column}
 
 
 def _missing() -> NoReturn:
-    raise SpecError(
-        "datasets",
-        "none",
-        "at least one data set",
-        'Give data={"mine": (X, y)}, or an entry such as {"name": "wdbc"}',
-    )
+    hint = 'Give data={"mine": (X, y)}, or an entry such as {"name": "wdbc"}'
+    raise SpecError("datasets", "none", "at least one data set", hint)

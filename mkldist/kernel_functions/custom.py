@@ -149,12 +149,10 @@ class CustomFunction:
                 call = entry.load()
                 version = f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
         except Exception as error:
-            raise SpecError(
-                where,
-                f"{reference!r}, which cannot be imported: {type(error).__name__}: {error}",
-                '"package.module:function" that this Python can import',
-                "The folder of the sweep file, or of the model, is searched first",
-            ) from error
+            found = f"{reference!r}, which cannot be imported: {type(error).__name__}: {error}"
+            expected = '"package.module:function" that this Python can import'
+            hint = "The folder of the sweep file, or of the model, is searched first"
+            raise SpecError(where, found, expected, hint) from error
         if not callable(call):
             found = f"{reference!r}, which is no function"
             raise SpecError(where, found, "a function of two sets of points")
@@ -189,11 +187,9 @@ class CustomKernel:
             inspect.signature(self.function.call).bind(None, None, **dict(self.arguments))
         except TypeError as error:
             names = ", ".join(name for name, _ in self.arguments) or "none"
-            raise SpecError(
-                f"{where}.parameters",
-                f"{names}, which {self.function.label} does not take: {error}",
-                "parameters of the function, after two sets of points",
-            ) from None
+            found = f"{names}, which {self.function.label} does not take: {error}"
+            expected = "parameters of the function, after two sets of points"
+            raise SpecError(f"{where}.parameters", found, expected) from None
         except ValueError:  # a function of C does not say what it takes
             return
 
@@ -231,12 +227,9 @@ class CustomKernel:
         try:
             values = np.asarray(self.function.call(*sides, **dict(self.arguments)), np.float64)
         except Exception as error:
-            raise GramError(
-                f"kernel function {self.head}",
-                f"an error {type(error).__name__}: {error}",
-                expected,
-                f"It was called with points of shapes {_shape(left)} and {_shape(right)}",
-            ) from error
+            found = f"an error {type(error).__name__}: {error}"
+            hint = f"It was called with points of shapes {_shape(left)} and {_shape(right)}"
+            raise GramError(f"kernel function {self.head}", found, expected, hint) from error
         if values.shape != shape:
             found = f"values of shape {values.shape}"
             raise GramError(f"kernel function {self.head}", found, expected)
@@ -250,20 +243,15 @@ class CustomKernel:
         difference = np.abs(values - values.T)
         if difference.size and difference.max() > SYMMETRY * np.abs(values).max():
             i, j = np.unravel_index(difference.argmax(), values.shape)
-            raise GramError(
-                f"kernel function {self.head}",
-                f"k(x, z) = {values[i, j]:.6g} but k(z, x) = {values[j, i]:.6g} for two points",
-                "a symmetric function",
-            )
+            found = f"k(x, z) = {values[i, j]:.6g} but k(z, x) = {values[j, i]:.6g} for two points"
+            raise GramError(f"kernel function {self.head}", found, "a symmetric function")
 
     def _check_definiteness(self, values: Floats) -> None:
         least, trace = np.linalg.eigvalsh(values).min(initial=0.0), np.trace(values)
         if least < -NEGATIVE * abs(trace):
-            raise GramError(
-                f"kernel function {self.head}",
-                f"an eigenvalue of {least:.3g} between {len(values)} points, trace {trace:.3g}",
-                "a positive semi-definite function",
-            )
+            place = f"kernel function {self.head}"
+            found = f"an eigenvalue of {least:.3g} between {len(values)} points, trace {trace:.3g}"
+            raise GramError(place, found, "a positive semi-definite function")
 
 
 def search_first(folder: str) -> None:

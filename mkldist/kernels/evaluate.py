@@ -157,13 +157,9 @@ def check_points(
     seen_by = [m for m in restricted.tolist() if column in kernels.features_of(m)]
     function = kernels.function_of(seen_by[0])
     name = f"x{column}" if names is None else repr(names[column])
-    raise DataError(
-        where,
-        f"{points[row, column]:g} in {row_labels.of(row)}, column {name}, "
-        f"for {kernel_words(function.label)}",
-        function.takes.value,
-        UNSCALED,
-    )
+    found = f"{points[row, column]:g} in {row_labels.of(row)}, column {name}, "
+    found += f"for {kernel_words(function.label)}"
+    raise DataError(where, found, function.takes.value, UNSCALED)
 
 
 def check_custom(kernels: KernelList, points: Floats) -> None:
@@ -187,9 +183,6 @@ def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:
     if not len(restricted) or scale in ("none", "tfidf"):
         return
     label = kernels.function_of(int(restricted[0])).label
-    raise SpecError(
-        f"banks.{bank.label}",
-        f'{kernel_words(label)} of features that scale = "{scale}" makes negative',
-        "features of at least 0",
-        'Set scale = "none" under [preprocessing]',
-    )
+    found = f'{kernel_words(label)} of features that scale = "{scale}" makes negative'
+    hint = 'Set scale = "none" under [preprocessing]'
+    raise SpecError(f"banks.{bank.label}", found, "features of at least 0", hint)

@@ -291,11 +291,8 @@ def _values(parameter: Parameter, entry: KernelSpec, place: str) -> Floats:
 def _random_widths(subsets: FeatureSubsets, place: str, seed: tuple[int, int]) -> Floats:
     """Draw one width per subset, (S, 1): ``σ² = 5 χ² + 0.1`` with χ² of one degree of freedom."""
     if not subsets.random:
-        raise SpecError(
-            f"{place}.widths",
-            "'chi2' on feature sets that are not random",
-            "numbers, or features = {count = …} for one random width per random subset",
-        )
+        expected = "numbers, or features = {count = …} for one random width per random subset"
+        raise SpecError(f"{place}.widths", "'chi2' on feature sets that are not random", expected)
     rng = np.random.default_rng([seed[0], WIDTH_STREAM, seed[1]])
     return np.sqrt(5.0 * rng.chisquare(1, len(subsets)) + 0.1)[:, None]
 
@@ -476,17 +473,11 @@ def kernel_list(
     """
     where = choice.where
     if n_features < 1:
-        raise SpecError(
-            where,
-            "kernels of features for data without features",
-            "family = 'precomputed', or kernels of what there is",
-        )
+        found = "kernels of features for data without features"
+        raise SpecError(where, found, "family = 'precomputed', or kernels of what there is")
     if choice.family == "precomputed":
-        raise SpecError(
-            where,
-            "family 'precomputed' for data with features",
-            f"one of {', '.join(NAMED_FAMILIES)} or [[banks.kernels]]",
-        )
+        found = "family 'precomputed' for data with features"
+        raise SpecError(where, found, f"one of {', '.join(NAMED_FAMILIES)} or [[banks.kernels]]")
     entries = choice.kernels if choice.family is None else NAMED_FAMILIES[choice.family]()
     words = SubsetWords(n_features, tuple(feature_names), groups, seed, tuple(views))
     parts: dict[tuple[int, str], _Part] = {}

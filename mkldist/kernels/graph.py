@@ -172,12 +172,8 @@ def _neighbours(points: Any, spec: GraphSpec) -> tuple[list[Floats], list[Ints]]
 
     n = points.shape[0]
     if spec.kind == "knn" and spec.neighbours >= n:
-        raise DataError(
-            "graph.neighbours",
-            f"{spec.neighbours} neighbours among {n} points",
-            f"at most {n - 1}",
-            "Lower it",
-        )
+        found = f"{spec.neighbours} neighbours among {n} points"
+        raise DataError("graph.neighbours", found, f"at most {n - 1}", "Lower it")
     if spec.distance == "precomputed":
         points = checked_distances(points, n, "x")
     search = NearestNeighbors(metric=spec.distance).fit(points)

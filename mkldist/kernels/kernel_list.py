@@ -320,13 +320,10 @@ def first_drawn(
     counts = [0 if kernels is None else len(kernels) for kernels in lists]
     total = sum(counts)
     if size > total:
-        raise SpecError(
-            f"{place}.n_kernels",
-            f"{size}",
-            f"at most {total}, all kernels that the bank lists",
-            "Lower it, or list more: features = {count = ...} draws as many feature subsets as "
-            "are asked for, each with every value of the parameters",
-        )
+        expected = f"at most {total}, all kernels that the bank lists"
+        hint = "Lower it, or list more: features = {count = ...} draws as many feature subsets as "
+        hint += "are asked for, each with every value of the parameters"
+        raise SpecError(f"{place}.n_kernels", f"{size}", expected, hint)
     order = np.random.default_rng([seed, ORDER_STREAM]).permutation(total)[:size]
     found: list[KernelList | None] = []
     start = 0
