@@ -228,14 +228,20 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
         "efficiency": [f"{one.efficiency:.0%}" for one in rows],
         "CPU h": [f"{one.processor_hours:.3g}" for one in rows],
         "held h": [f"{one.held_hours:.3g}" for one in rows],
-        "moved": [readable_bytes(round(one.bytes)) for one in rows],
-        "memory": [readable_bytes(round(one.memory_per_worker)) for one in rows],
+        "moved": [_bytes(one.bytes) for one in rows],
+        "memory": [_bytes(one.memory_per_worker) for one in rows],
         "limit": [one.limit for one in rows],
     }
     table = plain_table([*columns], left=0, no_wrap=True)
     for cells in zip(*columns.values(), strict=True):
         table.add_row(*cells)
     return table
+
+
+def _bytes(n_bytes: float) -> str:
+    """Return bytes with three digits and a unit."""
+    number, unit = readable_bytes(round(n_bytes)).split()
+    return f"{number[:4].removesuffix('.')} {unit}"
 
 
 WIDTH = 100  # of the text of a plan
