@@ -226,8 +226,8 @@ def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
         "workers": [str(one.workers) for one in rows],
         "time": [_time(one.seconds) for one in rows],
         "efficiency": [f"{one.efficiency:.0%}" for one in rows],
-        "CPU h": [f"{one.processor_hours:.3g}" for one in rows],
-        "held h": [f"{one.held_hours:.3g}" for one in rows],
+        "CPU h": [_hours(one.processor_hours) for one in rows],
+        "held h": [_hours(one.held_hours) for one in rows],
         "moved": [_bytes(one.bytes) for one in rows],
         "memory": [_bytes(one.memory_per_worker) for one in rows],
         "limit": [one.limit for one in rows],
@@ -242,6 +242,11 @@ def _bytes(n_bytes: float) -> str:
     """Return bytes with three digits and a unit."""
     number, unit = readable_bytes(round(n_bytes)).split()
     return f"{number[:4].removesuffix('.')} {unit}"
+
+
+def _hours(hours: float) -> str:
+    """Return hours with two digits, or all before the point."""
+    return f"{hours:.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 WIDTH = 100  # of the text of a plan
