@@ -27,7 +27,7 @@ _NAMES = {
     "mkldist.analysis.growth": "scaling scaling_fits",
     "mkldist.analysis.selection": ("selection_frequency selection_table weights_at_best"),
     "mkldist.analysis.statistics": (
-        "Overlap corrected_interval corrected_t_test correlated_posterior fit_power_law friedman "
+        "Overlap corrected_interval corrected_t_test correlated_posterior friedman "
         "holm pairwise_wilcoxon selection_stability signed_rank_posterior"
     ),
 }

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import scipy
 
-from mkldist.analysis.statistics import fit_power_law
 from mkldist.errors import InputError, nearest
 from mkldist.results.rows import hyperparameters, method_nodes, place_of, to_frame
 from mkldist.results.schema import BANK_SERIES, DATASET_SERIES, SPLIT, RunState
@@ -261,15 +260,20 @@ def _fits(some: pd.DataFrame, over: str) -> Iterator[dict[str, Any]]:
         if len(by_split) < 2:
             continue
         means, sizes = by_split.mean(axis=1), by_split.index.to_numpy(float)
-        law = fit_power_law(sizes, np.exp(means.to_numpy()))
+        line = scipy.stats.linregress(np.log(sizes), means)
+        freedom = len(sizes) - 2
+        half = line.stderr * scipy.stats.t.ppf(0.975, freedom) if freedom else np.inf
         slopes = np.polyfit(np.log(sizes), by_split.dropna(axis=1).to_numpy(), 1)[0]
         if len(slopes) > 1:  # what a size has of its own, all splits share
-            half = scipy.stats.sem(slopes) * scipy.stats.t.ppf(0.975, len(slopes) - 1)
-            low, high = min(law.low, law.exponent - half), max(law.high, law.exponent + half)
-            law = law._replace(low=float(low), high=float(high))
+            of_splits = scipy.stats.sem(slopes) * scipy.stats.t.ppf(0.975, len(slopes) - 1)
+            half = max(half, of_splits)
         yield {
             "part": part,
-            **law._asdict(),
+            "exponent": line.slope,
+            "low": line.slope - half,
+            "high": line.slope + half,
+            "factor": np.exp(line.intercept),
+            "n_sizes": len(sizes),
             "n_values": len(known),
             "smallest": int(sizes[0]),
             "largest": int(sizes[-1]),

@@ -102,15 +102,16 @@ def bank_show(folder: str, as_json: bool) -> None:
     standard_output().print(table)
 
 
-def _bank_row(folder: str, bank: str) -> dict[str, Any]:
-    """Return what is known of a bank; of a damaged one its id and the damage."""
+def _bank_row(folder: str, bank: str, *, read: bool = False) -> dict[str, Any]:
+    """Return what is known of a bank, and if its blocks are read which are damaged."""
     from mkldist.bank.store import BankStore
     from mkldist.errors import StoreError
 
     try:
         store = BankStore.open(folder, bank)
     except StoreError as error:
-        return {"id": bank, "damaged": error.found}
+        return {"id": bank, "damaged": error.found, "damaged_blocks": []}
+    bad = store.verify() if read else []
     return {
         "id": bank,
         "damaged": "",
@@ -121,7 +122,8 @@ def _bank_row(folder: str, bank: str) -> dict[str, Any]:
         "dtype": store.dtype.name,
         "bytes": store.n_bytes,
         "blocks": len(store.numbers),
-        "missing_blocks": len(store.missing()),
+        "missing_blocks": len({*store.missing()} - {*bad}),
+        "damaged_blocks": bad,
     }
 
 
@@ -136,7 +138,7 @@ def bank_verify(folder: str, as_json: bool) -> None:
     """
     rows = []
     for bank in _bank_ids(folder):
-        rows.append(_verified(folder, bank))
+        rows.append(_bank_row(folder, bank, read=True))
         if not as_json:
             for line in _verdict(rows[-1]):
                 click.echo(line)
@@ -144,25 +146,6 @@ def bank_verify(folder: str, as_json: bool) -> None:
         print_json({"banks": rows})
     if any(row["damaged"] or row["damaged_blocks"] for row in rows):
         sys.exit(EXIT_BAD_INPUT)
-
-
-def _verified(folder: str, bank: str) -> dict[str, Any]:
-    """Read the blocks of a bank; return what was found."""
-    from mkldist.bank.store import BankStore
-    from mkldist.errors import StoreError
-
-    try:
-        store = BankStore.open(folder, bank)
-    except StoreError as error:
-        return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    bad = store.verify()
-    return {
-        "id": bank,
-        "damaged": "",
-        "blocks": len(store.numbers),
-        "missing_blocks": len({*store.missing()} - {*bad}),
-        "damaged_blocks": bad,
-    }
 
 
 def _verdict(row: dict[str, Any]) -> Iterator[str]:

@@ -51,6 +51,8 @@ from mkldist.solvers.solver_params import setting
 from mkldist.spec.kinds import SOURCE_PREFIX, TRIAL
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mkldist.bank.bank_kernels import BankKernels
     from mkldist.kernels.kernel_list import KernelList
     from mkldist.planning.model import BankPlan, Plan, RunPlan
@@ -463,25 +465,27 @@ def kernel_coordinates(
     views; ``family``, ``normalisation`` and ``bank``, which all kernels of a bank share.  The
     function of a Gram matrix is ``precomputed``, and its features are its view.
     """
+    import pandas as pd
+
     from mkldist.spec.banks import PRECOMPUTED  # commands that read need none
 
-    found = {KERNEL: np.array(names, dtype=object)}
+    given = [] if kernels is None else [one.view for one in kernels.given]
+    places = {"features": given, "feature_group": given, "view": given}
+    parts = [pd.DataFrame({"function": PRECOMPUTED, **places})]
     if kernels is None:
-        found["function"] = np.full(len(names), PRECOMPUTED, dtype=object)
+        parts = [pd.DataFrame({"function": [PRECOMPUTED] * len(names)})]
     else:
-        parts = [
-            _of_functions(functions, columns, blocks)
-            for functions, columns, blocks in (
-                (kernels.of_features, feature_names, views),
-                (kernels.of_texts, kernels.text_names, kernels.text_views),
-            )
-            if functions is not None
-        ]
-        if kernels.given or not parts:
-            parts.append(_of_views([one.view for one in kernels.given]))
-        found |= _joined(parts)
-        if not any(found["view"].tolist()):
-            del found["view"]
+        of_texts = kernels.of_texts, kernels.text_names, kernels.text_views
+        for functions, columns, blocks in (of_texts, (kernels.of_features, feature_names, views)):
+            if functions is not None:
+                parts.insert(0, _of_functions(functions, columns, blocks))
+    parts = [part for part in parts if len(part)]
+    found = {KERNEL: np.array(names, dtype=object)}
+    for name, column in pd.concat(parts, ignore_index=True).items():
+        is_text = column.dtype.kind not in "fiub"
+        found[str(name)] = _as_text(column) if is_text else column.to_numpy()
+    if "view" in found and not any(found["view"].tolist()):
+        del found["view"]
     shared = {
         "family": bank.family or CUSTOM,
         "normalisation": "+".join(bank.normalisations),
@@ -490,70 +494,33 @@ def kernel_coordinates(
     return found | {name: np.full(len(names), text, dtype=object) for name, text in shared.items()}
 
 
-def _of_views(views: Sequence[str]) -> dict[str, Array]:
-    """Return the coordinates of one Gram matrix of each view."""
-    from mkldist.spec.banks import PRECOMPUTED
-
-    places = np.array(views, dtype=object)
-    function = np.full(len(views), PRECOMPUTED, dtype=object)
-    return {"function": function, "features": places, "feature_group": places, "view": places}
-
-
-def _joined(parts: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """Return the coordinates of several lists of kernels, one after the other."""
-    found: dict[str, Array] = {}
-    for name in dict.fromkeys(name for part in parts for name in part):
-        columns = [part.get(name, np.full(len(part["function"]), np.nan)) for part in parts]
-        if any(name in part and part[name].dtype == object for part in parts):
-            columns = [_as_text(column) for column in columns]
-        found[name] = np.concatenate(columns)
-    return found
-
-
-def _as_text(column: Array) -> Array:
-    """Return numbers as text, empty for NaN, and texts as they are."""
-    if column.dtype == object:
-        return column
-    return np.array(["" if np.isnan(value) else str(value) for value in column], dtype=object)
+def _as_text(column: pd.Series) -> Array:
+    """Return values as text, empty for none."""
+    return np.array(["" if x is None or x != x else str(x) for x in column], dtype=object)
 
 
 def _of_functions(
     kernels: KernelList, feature_names: Sequence[str], views: Mapping[str, Collection[int]]
-) -> dict[str, Array]:
-    """Return the coordinates that functions of features have."""
-    found = {name: _plain(column) for name, column in kernels.columns().items()}
-    found["features"] = _of_subsets(kernels, kernels.subset_names(feature_names))
-    found["feature_group"] = _of_subsets(kernels, _groups(kernels, feature_names))
-    found["view"] = np.full(len(kernels), "", dtype=object)
+) -> pd.DataFrame:
+    """Return the coordinates that functions of features have; a row a kernel."""
+    import pandas as pd
+
+    groups, names = [], kernels.subset_names(feature_names)
+    for s, size in enumerate(np.diff(kernels.subset_indptr).tolist()):
+        label = kernels.subset_labels.get(s)
+        first = feature_names[kernels.subset_indices[kernels.subset_indptr[s]]]
+        own_name = size == 1 and label == first  # a feature by its own name is a single one
+        named = label is not None and not own_name
+        groups.append(label if named else "single" if size == 1 else "several")
+    found = pd.DataFrame(kernels.columns())
+    found["features"] = np.array(names, dtype=object)[kernels.subset]
+    found["feature_group"] = np.array(groups, dtype=object)[kernels.subset]
+    found["view"] = ""
     for name, columns in views.items():
         own = np.isin(kernels.subset_indices, [*columns])
         within = np.logical_and.reduceat(own, kernels.subset_indptr[:-1])
-        found["view"][within[kernels.subset]] = name
+        found.loc[within[kernels.subset], "view"] = name
     return found
-
-
-def _groups(kernels: KernelList, feature_names: Sequence[str]) -> list[str]:
-    """Return the group of every feature subset; a feature by its own name is a single one."""
-    sizes = np.diff(kernels.subset_indptr).tolist()
-    found = ["single" if size == 1 else "several" for size in sizes]
-    for s, label in kernels.subset_labels.items():
-        first = kernels.subset_indices[kernels.subset_indptr[s]]
-        if sizes[s] > 1 or label != feature_names[first]:
-            found[s] = label
-    return found
-
-
-def _of_subsets(kernels: KernelList, texts: Sequence[str]) -> Array:
-    """Return the text of every kernel's feature subset."""
-    of_kernels: Array = np.array(texts, dtype=object)[kernels.subset]
-    return of_kernels
-
-
-def _plain(column: Array) -> Array:
-    """Return numbers as they are, and other values as text, empty for none."""
-    if column.dtype != object:
-        return column
-    return np.array(["" if value is None else str(value) for value in column], dtype=object)
 
 
 LAYOUT = "tree.layout"

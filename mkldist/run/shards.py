@@ -125,12 +125,6 @@ class Shard:
         """Bank and kernels."""
         return self.ref.plan.id, self.kernels.start, self.kernels.stop
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of its entries."""
-        n_kernels: int = self.kernels.stop - self.kernels.start
-        return n_kernels * self.ref.plan.shape.kernel_bytes
-
 
 class ShardCache:
     """The shards that a process keeps; those used longest ago make room for others."""
@@ -144,7 +138,10 @@ class ShardCache:
         shape = shard.ref.plan.shape
         with self._lock:
             if shard.key not in self._entries:
-                self._make_room(shard.most_bytes - shard.n_bytes)
+                n_kernels: int = shard.kernels.stop - shard.kernels.start
+                room = shard.most_bytes - n_kernels * shape.kernel_bytes
+                while self._entries and self.n_bytes > room:
+                    self._entries.popitem(last=False)
                 source = bank_inputs(shard.ref).source()
                 warm_up_source(source, shape.dtype)
                 values = computed(source, shard.kernels, shape.layout, shape.dtype)
@@ -161,11 +158,6 @@ class ShardCache:
     def n_bytes(self) -> int:
         """Bytes of all shards."""
         return sum(entries.nbytes for entries in self._entries.values())
-
-    def _make_room(self, most_bytes: int) -> None:
-        """Drop shards until the others take at most so many bytes."""
-        while self._entries and self.n_bytes > most_bytes:
-            self._entries.popitem(last=False)
 
 
 SHARDS = ShardCache()
@@ -301,12 +293,19 @@ class ShardedBank(CachedRowsBank):
         wanted = list(asked.values())
         # The handle lives until the answers are here: a shard that is lost answers again.
         shared = self._calls.put(wanted) if wanted else None
-        concerned = [i for i, own in enumerate(self._shards) if _concern(wanted, own)]
-        self.counter.bytes_moved += len(concerned) * sum(map(_n_bytes, wanted))
+        named = [_named_kernels(request) for request in wanted]
+        concerned = [
+            i for i, own in enumerate(self._shards)
+            if any(kernels is None or _inside(kernels, own).any() for kernels in named)
+        ]  # fmt: skip
+        arrays = [one for request in wanted for one in vars(request).values()]
+        n_bytes = sum(one.nbytes for one in arrays if isinstance(one, np.ndarray))
+        self.counter.bytes_moved += len(concerned) * n_bytes
         begun = [self._calls.call(i, answer_part, self._shards[i], shared) for i in concerned]
         combined, dense = combine_sparse(self, combines)
         with_columns = any(
-            isinstance(one, Inner | Quadratic) and _named_kernels(one) is None for one in wanted
+            isinstance(one, Inner | Quadratic) and kernels is None
+            for one, kernels in zip(wanted, named, strict=True)
         )
         self._combine(dense, counted=with_columns)
         joined = self._joined(wanted, concerned, begun)
@@ -379,12 +378,6 @@ class ShardedBank(CachedRowsBank):
             self.counter.bytes_moved += values.nbytes
 
 
-def _concern(requests: Sequence[Request], shard: slice) -> bool:
-    """Return True if any request is about all kernels or one of a shard."""
-    named = (_named_kernels(request) for request in requests)
-    return any(kernels is None or bool(_inside(kernels, shard).any()) for kernels in named)
-
-
 def _side_by_side(request: Request, shards: Sequence[slice], parts: Sequence[Floats]) -> Floats:
     """Return the answer to a request, given those of shards, which hold all of its kernels."""
     kernels = _named_kernels(request)
@@ -396,11 +389,6 @@ def _side_by_side(request: Request, shards: Sequence[slice], parts: Sequence[Flo
     for shard, part in zip(shards, parts, strict=True):
         joined[_inside(kernels, shard)] = part
     return joined
-
-
-def _n_bytes(request: Request) -> int:
-    """Return the bytes of the arrays of a request."""
-    return sum(value.nbytes for value in vars(request).values() if isinstance(value, np.ndarray))
 
 
 def open_sharded(

@@ -16,7 +16,6 @@ from mkldist.analysis.statistics import (
     corrected_interval,
     corrected_t_test,
     correlated_posterior,
-    fit_power_law,
     frequencies,
     friedman,
     holm,
@@ -293,39 +292,6 @@ def test_splits_of_one_data_set_are_no_data_sets(test):
     with pytest.raises(InputError, match="training parts of splits overlap") as refused:
         test(splits)
     assert "corrected_t_test" in str(refused.value)
-
-
-def test_an_exact_law_is_found():
-    sizes = np.array([100.0, 300, 1000, 3000])
-    law = fit_power_law(sizes, 2e-3 * sizes**1.5)
-    assert law.factor == pytest.approx(2e-3)
-    assert (law.exponent, law.low, law.high) == (pytest.approx(1.5),) * 3
-    assert law.at(10_000) == pytest.approx(2e-3 * 10_000**1.5)
-    assert law.n_sizes == 4
-
-
-@pytest.mark.slow
-def test_the_interval_covers_the_exponent_at_its_level():
-    rng = np.random.default_rng(0)
-    sizes = np.repeat([100.0, 1000, 10_000], 3)
-    covered = 0
-    for _ in range(1000):
-        law = fit_power_law(sizes, sizes**0.8 * np.exp(rng.normal(0, 0.2, len(sizes))))
-        covered += law.low <= 0.8 <= law.high
-    assert 0.93 <= covered / 1000 <= 0.97
-
-
-def test_two_points_tell_no_interval():
-    law = fit_power_law(np.array([1.0, 10.0]), np.array([1.0, 100.0]))
-    assert law.exponent == pytest.approx(2.0)
-    assert (law.low, law.high) == (-np.inf, np.inf)
-
-
-def test_what_has_no_law_is_refused():
-    with pytest.raises(ValueError, match="not above zero"):
-        fit_power_law(np.array([1.0, 2.0]), np.array([0.0, 1.0]))
-    with pytest.raises(ValueError, match="found 1 size"):
-        fit_power_law(np.array([5.0, 5.0]), np.array([1.0, 2.0]))
 
 
 def test_equal_sizes_give_the_mean_correlation_of_pairs():
