@@ -66,8 +66,8 @@ def plan_command(
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.
 
-    With --workers, also foretell what these and other numbers of workers take, by the rates that
-    'mkldist doctor' measured on this machine and a simulation of the work queue.
+    With --workers, also estimate what these and other numbers of workers take, by the rates that
+    'mkldist doctor' measured on this machine.
     """
     from mkldist.errors import InputError
     from mkldist.from_python.plans import SweepPlan

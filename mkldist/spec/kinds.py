@@ -184,7 +184,7 @@ def check_flags(**flags: object) -> None:
 
 
 MOST_WORKERS = 100_000
-"""Workers that a forecast simulates in seconds."""
+"""Workers of a forecast at most."""
 COUNTABLE = 10**15
 """Numbers above it are not written out: they may have thousands of digits."""
 
