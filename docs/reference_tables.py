@@ -31,6 +31,7 @@ from mkldist.spec.datasets import (
     TableFormat,
     ViewSpec,
 )
+from mkldist.spec.kinds import spelled
 from mkldist.spec.load import load_sweep, shipped_sweeps
 from mkldist.spec.model import (
     Distribution,
@@ -40,7 +41,6 @@ from mkldist.spec.model import (
     SelectionSpec,
     SweepSpec,
 )
-from mkldist.spec.toml_texts import spelled
 
 TABLE = re.compile(r"^<!-- table (?P<name>[\w -]+) -->$", re.MULTILINE)
 

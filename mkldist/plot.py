@@ -22,10 +22,9 @@ from mkldist.analysis.curves import (
     loss_by_bank_size,
     objective_path,
 )
-from mkldist.analysis.explanation import LEVELS, Explanation, Share
+from mkldist.analysis.explanation import LEVELS, Explanation, Share, selection_frequency
 from mkldist.analysis.growth import SIZES, Growth
 from mkldist.analysis.losses import LABEL_UNITS, compare_over_data_sets, in_units
-from mkldist.analysis.selection import selection_frequency
 from mkldist.analysis.statistics import Friedman, Interval
 from mkldist.core.metrics import loss_words
 from mkldist.errors import InputError, nearest

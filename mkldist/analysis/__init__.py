@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mkldist.analysis.comparison import *
     from mkldist.analysis.curves import *
+    from mkldist.analysis.explanation import *
     from mkldist.analysis.growth import *
     from mkldist.analysis.losses import *
-    from mkldist.analysis.selection import *
     from mkldist.analysis.statistics import *
 
 _NAMES = {
@@ -25,7 +25,7 @@ _NAMES = {
     ),
     "mkldist.analysis.losses": "compare_methods compare_over_data_sets compared_losses",
     "mkldist.analysis.growth": "scaling scaling_fits",
-    "mkldist.analysis.selection": ("selection_frequency selection_table weights_at_best"),
+    "mkldist.analysis.explanation": ("selection_frequency selection_table weights_at_best"),
     "mkldist.analysis.statistics": (
         "Overlap corrected_interval corrected_t_test correlated_posterior friedman "
         "holm pairwise_wilcoxon selection_stability signed_rank_posterior"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.comparison import problem_settings
+from mkldist.analysis.comparison import Chosen, Results, methods_by_data_set, problem_settings
 from mkldist.analysis.growth import series_names
 from mkldist.analysis.losses import (
     Compared,
@@ -26,7 +26,6 @@ from mkldist.analysis.losses import (
     losses_at_best,
     overlap_of,
 )
-from mkldist.analysis.pairing import Chosen, Results, methods_by_data_set
 from mkldist.analysis.statistics import Overlap, known_interval
 from mkldist.calibration import fit_calibration
 from mkldist.core.arrays import Bools, Floats, Ints

@@ -31,7 +31,7 @@ COMMANDS = {
     "plan": "sweeps",
     "status": "sweeps",
     "report": "results",
-    "compare": "compare",
+    "compare": "results",
     "explain": "models",
     "scale": "results",
     "export": "results",

@@ -450,7 +450,7 @@ def _learnt_labels(params: type[SolverParams]) -> str:
 
 def _default(field: FieldInfo) -> str:
     """Return a default as a sweep file spells it."""
-    from mkldist.spec.toml_texts import spelled
+    from mkldist.spec.kinds import spelled
 
     return "..." if field.is_required() else spelled(field.get_default(call_default_factory=True))
 
@@ -582,7 +582,7 @@ def _family_lines(one: Known) -> Iterator[str]:
     """Yield the kernels of a family, as entries of a sweep file."""
     from mkldist.kernels.families import MOST_ADDED, NAMED_FAMILIES
     from mkldist.spec.banks import DEFAULT
-    from mkldist.spec.toml_texts import spelled
+    from mkldist.spec.kinds import spelled
 
     yield click.style(one.name, bold=True) + f"  {one.line}"
     if one.name not in NAMED_FAMILIES:

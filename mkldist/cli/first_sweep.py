@@ -24,8 +24,8 @@ from mkldist.data.tables import PLAIN, UNNAMED
 from mkldist.data.validate import OF_POSITIVE
 from mkldist.errors import DataError
 from mkldist.spec.datasets import WORDS_FOR_FEATURES, SplitsSpec, TableFormat
+from mkldist.spec.kinds import spelled
 from mkldist.spec.model import SelectionSpec
-from mkldist.spec.toml_texts import spelled
 
 SEED, TRAIN_FRACTION, REPEATS = 0, 0.7, 5
 COLUMN = 34  # of comments beside a key

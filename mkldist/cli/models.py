@@ -120,7 +120,7 @@ def fit_command(
 def _setting(text: str) -> tuple[str, Any]:
     """Return the name and the value of ``NAME=VALUE``; a value that is not TOML is a text."""
     from mkldist.errors import InputError
-    from mkldist.spec.toml_texts import TooLongError, parsed_toml
+    from mkldist.spec.kinds import TooLongError, parsed_toml
 
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
@@ -400,7 +400,7 @@ def explain_command(
     from mkldist.errors import InputError
     from mkldist.fit.explain import explain
     from mkldist.report.sentences import explanation_sentences
-    from mkldist.run.paths import results_of
+    from mkldist.results.folder import results_of
 
     if figure is not None:
         from mkldist.core.durable import check_apart

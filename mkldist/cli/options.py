@@ -123,7 +123,7 @@ def results_argument(*, several: bool = False) -> Decorator:
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def with_results(*args: Any, results: Path, **others: Any) -> Any:
-            from mkldist.run.paths import results_of
+            from mkldist.results.folder import results_of
 
             return function(*args, results=results_of(results, several=several), **others)
 
@@ -209,7 +209,7 @@ def sweep_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def with_sweep(*args: Any, file: Path, **others: Any) -> Any:
-        from mkldist.run.paths import sweep_file_of
+        from mkldist.results.folder import sweep_file_of
 
         made_from = sweep_file_of(file)
         results = file if file.is_dir() and made_from != file else None

@@ -71,8 +71,8 @@ def plan_command(
     """
     from mkldist.errors import InputError
     from mkldist.from_python.plans import SweepPlan
-    from mkldist.planning.costs import parse_memory
-    from mkldist.run.paths import output_path
+    from mkldist.planning.planner import parse_memory
+    from mkldist.results.folder import output_path
 
     if storage is not None and not (workers or threads_per_worker):
         expected = "--workers or --threads-per-worker beside it"
@@ -177,9 +177,8 @@ def _telling_what_is_recorded(sweep: SweepInputs, output: Path | None) -> Iterat
 
 def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
-    from mkldist.results.folder import OutputFolder
+    from mkldist.results.folder import OutputFolder, output_path
     from mkldist.results.journal import Journal
-    from mkldist.run.paths import output_path
 
     path = output_path(sweep.load(), output)
     n_runs = len(Journal(OutputFolder(path).records).states()) if path.is_dir() else 0
@@ -292,8 +291,8 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
     the look, and not the sweep.
     """
     from mkldist.errors import InputError
+    from mkldist.results.folder import results_of
     from mkldist.results.status import sweep_status
-    from mkldist.run.paths import results_of
 
     if watch and as_json:
         raise InputError("--watch", "--json beside it", "one of the two")
@@ -306,8 +305,7 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
 
 def _begun(path: Path, every: float) -> Path:
     """Return the output folder of a sweep, as soon as there is one."""
-    from mkldist.results.folder import OutputFolder
-    from mkldist.run.paths import results_of
+    from mkldist.results.folder import OutputFolder, results_of
 
     waits = False
     while True:

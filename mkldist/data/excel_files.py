@@ -25,7 +25,7 @@ from mkldist.data.opening import REWRITE, check_file, check_unpacked, imports, o
 from mkldist.data.tables import PLAIN, Table
 from mkldist.errors import DataError, MkldistError
 from mkldist.spec.datasets import TableFormat
-from mkldist.spec.toml_texts import spelled
+from mkldist.spec.kinds import spelled
 
 if TYPE_CHECKING:
     pass

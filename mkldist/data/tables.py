@@ -27,8 +27,7 @@ from mkldist.data.labels import MINUS
 from mkldist.data.opening import REWRITE
 from mkldist.errors import DataError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec, TableFormat, ViewSpec
-from mkldist.spec.kinds import Indefinite
-from mkldist.spec.toml_texts import spelled
+from mkldist.spec.kinds import Indefinite, spelled
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -46,8 +46,8 @@ from mkldist.kernels.gaps import Presence
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
+from mkldist.planning.planner import run_memory
 from mkldist.solvers.base import ArrayCache, Method, Problem, Solution, learns_unlabelled
 from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_timed
 from mkldist.solvers.on_factors import solve_on_factors

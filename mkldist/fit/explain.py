@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from mkldist.analysis.comparison import compare_pair
+from mkldist.analysis.comparison import Chosen, Place, Results, compare_pair, paired
 from mkldist.analysis.explanation import (
     DecisionParts,
     Explanation,
     KernelSets,
     decision_shares,
+    is_selected,
     kernel_sets,
     losses_without,
     set_shares,
@@ -34,8 +35,6 @@ from mkldist.analysis.losses import (
     scored_part,
     without_gaps,
 )
-from mkldist.analysis.pairing import Chosen, Place, Results, paired
-from mkldist.analysis.selection import is_selected
 from mkldist.bank.view import BankView, make_views
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.metrics import Metric, default_metric
@@ -51,7 +50,7 @@ from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import code_of
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 from mkldist.results.rows import place_of
 from mkldist.results.schema import CLASS_BIAS, OF_SPLITS, STATE, WEIGHTS, RunState, metric_of
 from mkldist.scores import multiclass_scores, regression_scores, two_class_scores

@@ -28,7 +28,7 @@ from mkldist.fit.engine import (
 )
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.results.record import RunRecord, environment, provenance
+from mkldist.results.journal import RunRecord, environment, provenance
 from mkldist.scores import (
     log_odds_scores,
     multiclass_scores,

@@ -30,9 +30,8 @@ from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings, n_asked
 from mkldist.results.folder import OutputFolder, restored_manifest
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord, environment
 from mkldist.results.layout import read_layout
-from mkldist.results.record import RunRecord, environment
 from mkldist.results.rows import (
     complete_values,
     hyperparameters,

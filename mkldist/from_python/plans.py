@@ -19,9 +19,8 @@ from mkldist.from_python.sweeps import (
     with_short_errors,
 )
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import factor_rounds, factors_bytes, parse_memory
 from mkldist.planning.model import Plan
-from mkldist.planning.planner import without
+from mkldist.planning.planner import factor_rounds, factors_bytes, parse_memory, without
 from mkldist.results.folder import OutputFolder, check_owner
 from mkldist.results.journal import Journal
 from mkldist.results.status import Recorded, lacking_runs, recorded_runs

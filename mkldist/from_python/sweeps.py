@@ -19,15 +19,13 @@ from mkldist.data.inputs import SUFFIX, InputData, input_data
 from mkldist.errors import FailedRunsWarning, InputError, MkldistError, SpecError, nearest
 from mkldist.kernels.families import plain
 from mkldist.methods.regularizers import Regularizer, written
-from mkldist.results.folder import OutputFolder
+from mkldist.results.folder import OutputFolder, output_path, results_of, sweep_file_of
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.paths import output_path, results_of, sweep_file_of
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
-from mkldist.spec.kinds import as_path, check_flags
+from mkldist.spec.kinds import as_path, check_flags, spelled, toml_text
 from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.toml_texts import spelled, toml_text
 
 if TYPE_CHECKING:
     import xarray as xr

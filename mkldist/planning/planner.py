@@ -3,27 +3,44 @@
 Planning is pure and deterministic: it takes facts of data sets and banks and grids of settings,
 and returns a plan.  Ids are content hashes.  A run that is recorded under its id is therefore
 never repeated, and a changed sweep repeats only the runs that changed.
+
+First stands what a plan is expected to cost: memory of a worker and its limit, and passes.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
-from mkldist.bank.factored_kernels import FactorLimits
+from mkldist.bank.factored_kernels import FactorLimits, least_bytes
 from mkldist.bank.store import FACTORS_VERSION
+from mkldist.bank.view import takes_pass
 from mkldist.core.checksums import content_id
 from mkldist.core.devices import CPU
-from mkldist.core.memory import bank_bytes
+from mkldist.core.memory import (
+    FLOAT_BYTES,
+    ProblemSize,
+    SolverMemory,
+    bank_bytes,
+    groups_at_once,
+    kept_arrays_bytes,
+    physical_memory,
+    row_cache_bytes,
+    trace_bytes,
+    view_cache_bytes,
+)
+from mkldist.errors import SpecError
+from mkldist.methods.registry import METHODS
+from mkldist.optim.box_qp import LARGEST
 from mkldist.optim.pivoted_cholesky import PIECE
-from mkldist.planning.costs import passes_by_bank, peak_memory
 from mkldist.planning.model import (
     BankFacts,
     BankPlan,
@@ -34,10 +51,312 @@ from mkldist.planning.model import (
     Proposal,
     RunPlan,
 )
+from mkldist.solvers.base import Method, ProblemFacts, most_points
 from mkldist.solvers.grids import MethodGrid
+from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec, SweepSpec
+
+WORKER_BASE_BYTES = 400 * 2**20  # interpreter, libraries, compiled code
+BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
+BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
+ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
+FURTHER_PASSES = 3  # of a run that starts from the solution of another
+USUAL_GROWTH = math.sqrt(LEAST_GROWTH * MOST_GROWTH)
+FEW_ROUNDS = 2  # of a method that need not make factors longer
+
+
+class FactorRounds(NamedTuple):
+    """Rounds of a solver on factors, and the columns of a factor at first and at most."""
+
+    first: int
+    longest: int
+    usual: int  # rounds if the longest factors reach their limit by the usual growth
+    most: int
+
+
+def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
+    """Return the rounds that a solver on a bank of factors takes.
+
+    On many points, methods on machines of the hinge loss take diagonals of kernels before columns,
+    or go on by products with the kernels from their first solution.
+    """
+    limits, many = _limits(bank), bank.n_points >= MANY
+    first, longest = limits.first(bank.n_points), limits.most(bank.n_points)
+    ratio = math.log(longest / first)
+    most = 1 + math.ceil(ratio / math.log(LEAST_GROWTH))
+    usual = 1 + math.ceil(ratio / math.log(USUAL_GROWTH))
+    if many and method is not None and method.hinge_machines:
+        usual, most = min(usual, FEW_ROUNDS), most + MOST_CHANGES
+    return FactorRounds(first, longest, usual, most)
+
+
+def _limits(bank: BankPlan) -> FactorLimits:
+    return FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
+
+
+def peak_memory(
+    execution: str,
+    banks: Sequence[BankPlan],
+    batches: Sequence[BatchPlan],
+    memory_limit: int | None,
+) -> int:
+    """Return the bytes that a worker of one thread is expected to take at its peak.
+
+    ``"shared"`` execution keeps all solvers of a batch alive, as far as the task's `memory_limit`
+    allows; ``"path"`` one of each path; ``"isolated"`` one.
+    """
+    by_id = {bank.id: bank for bank in banks}
+    solvers = SolverBytes(memory_limit)
+    peak = 0
+    for batch in batches:
+        bank = by_id[batch.bank]
+        each, groups = solvers.of(bank, batch.runs)
+        work = max(each, default=0)
+        if execution != "isolated":
+            work = max((sum(each[group]) for group in groups), default=0)
+        peak = max(peak, work + _held(bank, batch, memory_limit))
+    return WORKER_BASE_BYTES + peak
+
+
+def _held(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
+    """Return the bytes that a batch holds beside its solvers: of its bank, views and graphs."""
+    n_bytes = bank.feature_bytes
+    if bank.backend == "memory":
+        n_bytes += bank.n_bytes
+    elif bank.is_factored:  # they may grow
+        n_bytes += factors_bytes(bank, memory_limit) + BUFFER_BYTES
+    elif bank.sharded:  # a worker keeps a part of them, however many workers there are
+        n_bytes += min(bank.n_bytes, bank_bytes(memory_limit))
+    else:  # the system reclaims the pages of a mapped one
+        rows = 0 if bank.backend == "mmap" else min(bank.n_bytes, row_cache_bytes(memory_limit))
+        n_bytes += BUFFER_BYTES + rows
+    of_parts = bank.split is None or any(run.selection is not None for run in batch.runs)
+    if of_parts and not bank.is_factored:  # kernels of views of splits or folds
+        n_views = len({run.split for run in batch.runs})
+        n_bytes += min(view_cache_bytes(memory_limit), n_views * bank.n_bytes)
+    graphs = {run.graph for run in batch.runs if run.graph is not None}
+    deformed = 3 * FLOAT_BYTES * bank.n_points**2  # of each kernel: factor, system and root
+    n_bytes += min(kept_arrays_bytes(memory_limit), len(graphs) * bank.n_kernels * deformed)
+    for graph in graphs:  # few edges, of nearest neighbours, are small beside a solver
+        many_edges = graph.kind != "knn" or graph.power != 1
+        if many_edges or graph.distances is not None:
+            n_bytes += 2 * ENTRY_BYTES * bank.n_points**2
+    return n_bytes
+
+
+def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
+    """Return the bytes that factors of a bank may take in a task; without a limit, all at first."""
+    first = bank.n_bytes if memory_limit is None else 0
+    return max(bank_bytes(memory_limit), first, least_bytes(bank.n_points, _limits(bank)))
+
+
+def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
+    """Return the bytes that a worker needs at least.
+
+    Each task holds one solver, and a buffer of blocks; with ``backend = "memory"`` the whole bank,
+    with ``"sharded"`` a part of some kernels, with ``"factors"`` a factor in the making.
+    """
+    by_id = {bank.id: bank for bank in banks}
+    solvers = SolverBytes(memory_limit=0)
+    tasks = [0]
+    for batch in batches:
+        bank = by_id[batch.bank]
+        held = BUFFER_BYTES
+        if bank.spec.backend == "memory":
+            held = bank.n_bytes
+        elif bank.is_factored:  # those that memory does not hold lie in a file
+            held += least_bytes(bank.n_points, _limits(bank))
+        elif bank.sharded:
+            held = bank.shape.least_shard_bytes
+        tasks.append(held + max(solvers.of(bank, batch.runs).each, default=0))
+    features = max((bank.feature_bytes for bank in banks), default=0)  # which its tasks share
+    return WORKER_BASE_BYTES + features + n_threads * max(tasks)
+
+
+def run_memory(
+    run: RunPlan, n_points: int, n_kernels: int, *, on_factors: bool = False
+) -> SolverMemory:
+    """Return the memory of a solver of a run; on thin factors it makes no matrix of all points."""
+    method = METHODS[run.method]
+    params = method.params(**run.params)
+    traced = trace_bytes(n_kernels, params.max_iter) if params.trace else 0
+    if on_factors:
+        block = FLOAT_BYTES * min(n_points, LARGEST) ** 2
+        return SolverMemory(BLOCKS * block + FLOAT_BYTES * VECTORS_OF_POINTS * n_points + traced)
+    n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
+    memory = method.memory(ProblemSize(n_points, n_kernels, n_labelled), params)
+    return SolverMemory(memory.needed + traced, memory.spare)
+
+
+class OfBatch(NamedTuple):
+    """Bytes of each solver of a batch, and the groups of those that are at work at once."""
+
+    each: Sequence[int]
+    groups: Sequence[slice]
+
+
+class SolverBytes:
+    """Bytes of the solvers of batches under a limit of memory, found once for each setting.
+
+    Runs of one point of a grid have one object of parameters, by which they are known.  The runs
+    must live as long as this object does.
+    """
+
+    def __init__(self, memory_limit: int | None) -> None:
+        self._memory_limit = memory_limit
+        self._of_settings: dict[tuple[object, ...], int] = {}
+
+    def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> OfBatch:
+        """Return the bytes of the solvers of a batch, in order, one of each path at a time."""
+        of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
+        for run in runs:
+            largest, _ = of_chain.get(run.chain, (0, 0))
+            of_chain[run.chain] = max(largest, self._of_run(bank, run)), run.n_jobs
+        each = [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
+        return OfBatch(each, groups_at_once(each, self._memory_limit))
+
+    def _of_run(self, bank: BankPlan, run: RunPlan) -> int:
+        size = bank.n_points, bank.n_kernels, run.n_labelled
+        settings = bank.is_factored, id(run.params), *size
+        if settings not in self._of_settings:
+            memory = run_memory(run, bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
+            self._of_settings[settings] = memory.within(self._memory_limit)
+        return self._of_settings[settings]
+
+
+def passes_by_bank(
+    execution: str,
+    banks: Sequence[BankPlan],
+    batches: Sequence[BatchPlan],
+    memory_limit: int | None,
+) -> dict[tuple[str, str], int]:
+    """Return the typical passes over banks, by data set and label of the bank."""
+    by_key = {(bank.id, bank.spec.label): bank for bank in banks}
+    passes: Counter[tuple[str, str]] = Counter()
+    solvers = SolverBytes(memory_limit)
+    for batch in (one for one in batches if one.runs):
+        first = batch.runs[0]
+        bank = by_key[batch.bank, first.bank_label]
+        of_method = {
+            name: METHODS[name].typical_passes(bank.n_kernels)
+            for name in {run.method for run in batch.runs}
+        }
+        rounds = [of_method[run.method] + (run.selection is not None) for run in batch.runs]
+        own = math.ceil(passes_of_runs(execution, bank, batch.runs, rounds, solvers))
+        passes[first.dataset, first.bank_label] += own
+    return dict(passes)
+
+
+def passes_of_runs(
+    execution: str,
+    bank: BankPlan,
+    runs: Sequence[RunPlan],
+    rounds: Sequence[float],
+    solvers: SolverBytes,
+) -> float:
+    """Return the passes over a bank that runs of one batch take together.
+
+    `rounds` are the passes that a solver of each run takes, if it is the first of its path; the
+    others take few.  The solvers share their passes as far as memory allows, unless they are
+    isolated.  To fit a normalisation by centred kernels takes one pass a batch.
+    """
+    if execution == "isolated":
+        passes = sum(run.n_jobs * of_each for run, of_each in zip(runs, rounds, strict=True))
+    else:
+        longest = max(Counter(run.chain for run in runs if run.on_path).values(), default=1)
+        each = max(rounds, default=0) + FURTHER_PASSES * (longest - 1)
+        passes = each * len(solvers.of(bank, runs).groups)
+    return passes + takes_pass(bank.spec.normalisations)
+
+
+def with_backends(
+    spec: SweepSpec,
+    grids: Mapping[str, Mapping[str, MethodGrid]],
+    banks: Mapping[tuple[str, str], BankFacts],
+    datasets: Mapping[str, DatasetFacts],
+) -> dict[tuple[str, str], BankFacts]:
+    """Return the facts of banks, which say for which of them thin factors stand.
+
+    A bank that allows factors gets them on a data set if memory does not hold what some solver on
+    it needs, of the matrices of all its points.
+    """
+    found, n_bytes = dict(banks), memory_of(spec)
+    for bank in (one for one in spec.sized_banks if one.may_be_factors):
+        keys = [entry.key for entry in spec.methods if entry.runs_on(bank)]
+        for name, facts in datasets.items():
+            kernels, n_points = banks[name, bank.label], max(facts.known_sizes)
+            thin = bank.backend == FACTORS or any(
+                n_points > most_points_of(grids[name][key], kernels.n_kernels, n_bytes)
+                for key in keys
+            )
+            found[name, bank.label] = replace(kernels, on_factors=thin)
+    return found
+
+
+def most_points_of(grid: MethodGrid, n_kernels: int, n_bytes: int) -> int:
+    """Return the most points on which memory holds what a solver needs at every setting."""
+    return min(most_points(grid.method, point, n_kernels, n_bytes) for point in grid.points)
+
+
+def memory_of(spec: SweepSpec) -> int:
+    """Return the bytes that the solver of a worker of one thread may take.
+
+    The worker has the sweep's `memory`, or this machine's; libraries and a buffer take some.
+    """
+    given = parse_memory(spec.memory) or physical_memory()
+    return max(given - WORKER_BASE_BYTES - BUFFER_BYTES, 0)
+
+
+def parse_memory(text: str | None, where: str = "memory") -> int | None:
+    """Return the bytes that words such as ``2GiB`` stand for; None for None."""
+    if text is None:
+        return None
+    from dask.utils import parse_bytes
+
+    try:
+        n_bytes = int(parse_bytes(text))
+    except (ValueError, OverflowError):
+        n_bytes = 0
+    if n_bytes <= 0 or (n_bytes < 2**20 and text.strip().isdecimal()):
+        raise SpecError(where, f"{text!r}", "a number of bytes such as '2GiB'")
+    return n_bytes
+
+
+def check_memory(plan: Plan, threads: int, available: int | None = None) -> None:
+    """Refuse a limit of memory that no worker can keep, or more than the machine has."""
+    given, least = parse_memory(plan.spec.memory), least_memory(plan.banks, plan.batches, threads)
+    limits = [limit for limit in (given, available) if limit is not None]
+    if not limits or min(limits) >= least:
+        return
+    largest = max(plan.banks, key=lambda bank: least_of(plan, bank, threads))
+    held = "a part of a bank" if largest.sharded else "a buffer"
+    found, hint = repr(plan.spec.memory), "Raise memory"
+    if available is not None and available < least:
+        found, hint = f"{available // 2**20} MiB in this machine", "Take a machine with more"
+    if largest.spec.backend == "memory":
+        held, hint = "a whole bank", f'{hint}, or remove backend = "memory"'
+    elif largest.is_factored:
+        hint += ", lower rank, or use fewer points"
+    else:
+        hint += ", or use fewer points"
+        runs = [run for run in plan.runs if run.bank == largest.id]
+        facts = ProblemFacts(factors=True)
+        keys = dict.fromkeys(r.key for r in runs if METHODS[r.method].refuses(facts) is None)
+        if keys:
+            hint += f'; {", ".join(keys)} can take backend = "{FACTORS}", without such matrices'
+    expected = (
+        f"at least {math.ceil(least / 2**20)} MiB, for the libraries, {held} and one solver on "
+        f"{largest.n_points} points (threads: {threads})"
+    )
+    raise SpecError("memory", found, expected, hint)
+
+
+def least_of(plan: Plan, bank: BankPlan, threads: int) -> int:
+    """Return the bytes that a worker needs at least for the batches of one bank."""
+    return least_memory([bank], [one for one in plan.batches if one.bank == bank.id], threads)
+
 
 BATCHES_PER_THREAD = 2
 

@@ -35,8 +35,8 @@ from mkldist.kernels.evaluate import check_custom, check_points, check_scale
 from mkldist.kernels.graph import adjacency, checked_distances, graph_kernels
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.planning.costs import memory_of, most_points_of, with_backends
 from mkldist.planning.model import BankFacts, DatasetFacts
+from mkldist.planning.planner import memory_of, most_points_of, with_backends
 from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,

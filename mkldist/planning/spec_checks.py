@@ -21,7 +21,7 @@ from mkldist.methods.regularizers import imported_by
 from mkldist.solvers.base import ProblemFacts, one_of
 from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.solver_params import HingeParams
-from mkldist.spec.kinds import LINKED, TRIAL
+from mkldist.spec.kinds import LINKED, TRIAL, spelled
 from mkldist.spec.model import (
     FROM,
     MethodSpec,
@@ -30,7 +30,6 @@ from mkldist.spec.model import (
     is_distribution,
     is_from_method,
 )
-from mkldist.spec.toml_texts import spelled
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:

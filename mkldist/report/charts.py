@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 import mkldist.plot as plot
+from mkldist.analysis.comparison import Chosen
 from mkldist.analysis.curves import (
     COSTS,
     calibration,
@@ -33,10 +34,8 @@ from mkldist.analysis.curves import (
     precision_recall,
     roc,
 )
-from mkldist.analysis.explanation import Explanation
+from mkldist.analysis.explanation import Explanation, kernel_shares
 from mkldist.analysis.losses import LABEL_UNITS, RanksOverDataSets, in_units
-from mkldist.analysis.pairing import Chosen
-from mkldist.analysis.selection import kernel_shares
 from mkldist.core.durable import check_free, replacing, write_file, writing
 from mkldist.core.metrics import loss_words
 from mkldist.errors import OutputError, ending_words

@@ -10,10 +10,10 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mkldist.analysis.comparison import Chosen, Results
+from mkldist.analysis.explanation import stability_of, weights_at_best
 from mkldist.analysis.growth import Growth, growths_of
 from mkldist.analysis.losses import Compared, compared_losses, loss_name, pairs_of
-from mkldist.analysis.pairing import Chosen, Results
-from mkldist.analysis.selection import stability_of, weights_at_best
 from mkldist.analysis.summary import loss_of, selected_summary, summary
 from mkldist.core.checksums import content_id
 from mkldist.core.metrics import Metric

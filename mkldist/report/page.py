@@ -52,7 +52,7 @@ from mkldist.report.tables import (
 )
 from mkldist.results.folder import inputs_of
 from mkldist.results.status import others_words
-from mkldist.spec.toml_texts import toml_text
+from mkldist.spec.kinds import toml_text
 
 NO_FIGURES = "This page has no figures: pip install 'mkldist[figures]' installs what draws them."
 

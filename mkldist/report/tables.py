@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from mkldist.analysis.comparison import Chosen
 from mkldist.analysis.explanation import LEVELS, Explanation
 from mkldist.analysis.losses import SIGNIFICANCE, RanksOverDataSets
-from mkldist.analysis.pairing import Chosen
 from mkldist.analysis.statistics import Interval
 from mkldist.analysis.summary import columns_of, is_missing, loss_of
 from mkldist.core.durable import write_file

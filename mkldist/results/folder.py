@@ -1,4 +1,4 @@
-"""The output folder of a sweep: its parts, its owner, and the process that writes to it."""
+"""The output folder of a sweep: its place, its parts, its owner, the process that writes to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mkldist.core.checksums import json_value, parsed, write_checked
 from mkldist.core.durable import (
@@ -25,8 +25,13 @@ from mkldist.core.durable import (
     write_json,
     writing,
 )
-from mkldist.errors import OutputError, StoreError
+from mkldist.core.terminal import command_line
+from mkldist.core.wording import pluralize, truncate
+from mkldist.errors import OutputError, StoreError, nearest
 from mkldist.results.journal import JOURNAL, Journal
+
+if TYPE_CHECKING:
+    from mkldist.spec.model import SweepSpec
 
 LOCK, OWNER = ".lock", ".owner"
 
@@ -506,3 +511,82 @@ def _union(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     found = [*values, *(value for value in others if value not in values)]
     numbers = all(isinstance(value, int | float) for value in found)
     return sorted(found) if numbers else found
+
+
+RESULTS = Path("results")
+BANKS = "banks"
+SHOWN = 8
+
+
+def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
+    """Return the output folder: `output`, else ``outputs.path``, else ``results/<name>``."""
+    return output or Path(spec.outputs.path or RESULTS / spec.name)
+
+
+def banks_root(spec: SweepSpec, output: Path) -> str:
+    """Return the folder or URL of the sweep's banks; a relative path becomes absolute.
+
+    A sweep has its banks in its own output.  Sweeps that keep their banks, and whose outputs lie
+    side by side, share them.
+    """
+    parent = output.parent if spec.outputs.keep_banks else output
+    given = spec.outputs.banks or str(parent / BANKS)
+    return given if "://" in given else str(Path(given).absolute())
+
+
+def results_of(given: Path, *, several: bool = False) -> Path:
+    """Return the output folder of a sweep."""
+    for folder in (given, RESULTS / given):
+        if os.path.lexists(OutputFolder(folder).manifest):
+            return folder
+    if given.is_dir():
+        if not several:
+            _refuse_folder_of_sweeps(given)
+        return given
+    from mkldist.spec.load import load_sweep, sweep_file  # not for those who name a folder
+
+    file = sweep_file(given)
+    if file.is_file():
+        folder = output_path(load_sweep(file))
+        if not folder.exists():
+            raise StoreError(
+                str(folder),
+                "no such folder",
+                "the output folder of a sweep",
+                f"Run the sweep first: {command_line('sweep', given)}",
+            )
+        return folder
+    known = [path.parent.name for path in RESULTS.glob(f"*/{OutputFolder(RESULTS).manifest.name}")]
+    raise StoreError(
+        str(given),
+        "no such folder, sweep file or name",
+        "the results of a sweep, its file or its name",
+        nearest(given.name, known) or f"The results here: {', '.join(sorted(known)) or 'none'}",
+    )
+
+
+def _refuse_folder_of_sweeps(given: Path) -> None:
+    """Refuse a folder that holds results of sweeps, and is none itself; name them."""
+    manifest = OutputFolder(given).manifest.name
+    inside = [given / name for name in ("", RESULTS)]
+    found = sorted(path.parent for one in inside for path in one.glob(f"*/{manifest}"))
+    if found:
+        raise StoreError(
+            str(given),
+            f"a folder with the results of {pluralize(len(found), 'sweep')}",
+            "the results of one",
+            f"Name it: {truncate([str(path) for path in found], SHOWN)}",
+        )
+
+
+def sweep_file_of(given: Path) -> Path:
+    """Return the sweep file that a path or name means."""
+    from mkldist.spec.load import sweep_file
+
+    file = sweep_file(given)
+    if file.is_file():
+        return file
+    for folder in (given, RESULTS / given):
+        if os.path.lexists(OutputFolder(folder).manifest):
+            return read_manifest(folder).file or given
+    return given

@@ -21,9 +21,8 @@ from mkldist.results.folder import (
     no_folder,
     read_work_note,
 )
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import LAYOUT, read_layout
-from mkldist.results.record import RunRecord
 from mkldist.results.schema import COEFFICIENTS, DECISION_VALUES, MOST_RUNS, RunState
 from mkldist.results.tree import Snapshot
 

@@ -18,9 +18,8 @@ from mkldist.core.arrays import Array
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder
-from mkldist.results.journal import NUMBERS, Journal
+from mkldist.results.journal import NUMBERS, Journal, RunRecord
 from mkldist.results.layout import LAYOUT, Coordinate, MethodNode, TreeLayout, read_layout
-from mkldist.results.record import RunRecord
 from mkldist.results.rows import method_nodes, n_of_few_classes, place_of
 from mkldist.results.schema import (
     BUILD_TIMES,

@@ -13,8 +13,7 @@ from mkldist.bank.byte_store import open_bytes
 from mkldist.bank.cache import NodeCache, removing_banks
 from mkldist.bank.store import BankStore, list_banks
 from mkldist.errors import OutputError, StoreError
-from mkldist.results.folder import BANK_NOTE, OutputFolder, checked_note, noted_banks
-from mkldist.run.paths import BANKS
+from mkldist.results.folder import BANK_NOTE, BANKS, OutputFolder, checked_note, noted_banks
 
 
 @dataclass(frozen=True)

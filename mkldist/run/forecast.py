@@ -29,9 +29,15 @@ from mkldist.errors import MkldistError
 from mkldist.fit.engine import problem_on
 from mkldist.kernels.families import kernel_list
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import WORKER_BASE_BYTES, SolverBytes, factor_rounds, passes_of_runs
 from mkldist.planning.model import BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
-from mkldist.planning.planner import shares_of, without
+from mkldist.planning.planner import (
+    WORKER_BASE_BYTES,
+    SolverBytes,
+    factor_rounds,
+    passes_of_runs,
+    shares_of,
+    without,
+)
 from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.run.doctor import Finding, speed_of_writing

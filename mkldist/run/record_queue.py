@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 from mkldist.core.checksums import content_id
 from mkldist.core.durable import machine_id
 from mkldist.errors import ClusterError
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 
 SEND_SECONDS = 0.25
 SEND_BYTES = 4 * 2**20

@@ -15,9 +15,8 @@ from mkldist.data.catalogue import located
 from mkldist.data.opening import exists
 from mkldist.errors import DataError, OutputError, StoreError
 from mkldist.results.folder import OutputFolder, restored_manifest
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, environment
 from mkldist.results.layout import read_layout
-from mkldist.results.record import environment
 from mkldist.results.rows import to_frame
 from mkldist.results.schema import RUN_ID, SPLIT, STATE, RunState
 from mkldist.results.tree import open_results
@@ -25,9 +24,9 @@ from mkldist.run.cluster import ConnectOptions
 from mkldist.run.saved_inputs import SavedInputs, data_files
 from mkldist.run.sweep import SweepOutcome, run_sweep
 from mkldist.run.sweep_setup import planned
+from mkldist.spec.kinds import toml_text
 from mkldist.spec.load import load_sweep, naming
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.toml_texts import toml_text
 
 ENDING = "-rerun"
 SHOWN = 5

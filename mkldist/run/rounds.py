@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Any
 from mkldist.core.checksums import content_id
 from mkldist.core.metrics import Metric
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import passes_by_bank
 from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
-from mkldist.planning.planner import make_plan, without
+from mkldist.planning.planner import make_plan, passes_by_bank, without
 from mkldist.planning.resolved import Resolved
 from mkldist.results.journal import Journal
 from mkldist.results.schema import SPLIT, RunState

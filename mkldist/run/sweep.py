@@ -29,22 +29,22 @@ from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
 from mkldist.results.folder import (
     OutputFolder,
+    banks_root,
     claimed,
     drop_damaged_note,
     is_note_damaged,
     note_banks,
     noted_banks,
+    output_path,
     remove_work_note,
 )
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, environment
 from mkldist.results.layout import lay_out
-from mkldist.results.record import environment
 from mkldist.results.schema import RunState
 from mkldist.results.status import lacking_runs
 from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.local_workers import remove_abandoned
-from mkldist.run.paths import banks_root, output_path
 from mkldist.run.progress import Counts, Progress, make_progress
 from mkldist.run.rounds import Rounds, Values
 from mkldist.run.saved_inputs import FROM_FILES, FilesBefore, SavedInputs, noted_changes

@@ -44,8 +44,7 @@ from mkldist.fit.score import failed_record
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.folder import AtWork, put_together, remove_work_note, write_work_note
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.clean import remove_bank
 from mkldist.run.probe import do_where_equal, versions_here

@@ -29,8 +29,8 @@ from mkldist.data.labels import ClassWeight
 from mkldist.data.snapshot import save_snapshot
 from mkldist.errors import InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
-from mkldist.planning.costs import check_memory, parse_memory
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
+from mkldist.planning.planner import check_memory, parse_memory
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
 from mkldist.planning.spec_checks import check_code
 from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates

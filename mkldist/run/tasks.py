@@ -43,9 +43,9 @@ from mkldist.core.threads import n_processors, single_threaded
 from mkldist.errors import UnreadableError
 from mkldist.fit.engine import fit
 from mkldist.fit.score import Scorer
-from mkldist.planning.costs import factors_bytes
 from mkldist.planning.model import BankPlan, RunPlan
-from mkldist.results.record import RunRecord
+from mkldist.planning.planner import factors_bytes
+from mkldist.results.journal import RunRecord
 from mkldist.run.bank_refs import OWN_BANKS, BankRef, bank_inputs, laplacian
 from mkldist.run.probe import memory_share, this_worker
 from mkldist.run.record_queue import MessageQueue, RecordSender, build_key

@@ -27,10 +27,9 @@ from mkldist.solvers.solver_params import (
     validate,
 )
 from mkldist.spec.banks import Range
-from mkldist.spec.kinds import LINKED, SOURCE_PREFIX, check_fits
+from mkldist.spec.kinds import LINKED, SOURCE_PREFIX, check_fits, spelled
 from mkldist.spec.load import spec_error
 from mkldist.spec.model import Distribution, MethodSpec, is_distribution
-from mkldist.spec.toml_texts import spelled
 
 DIGITS = 6  # of a drawn value: tables can show it, and every machine's logarithm gives the same
 

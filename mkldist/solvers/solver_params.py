@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from mkldist.core.arrays import LARGEST, LEAST, Target
 from mkldist.errors import SpecError
-from mkldist.spec.toml_texts import spelled
+from mkldist.spec.kinds import spelled
 
 
 def within_range(value: Any) -> Any:

@@ -19,9 +19,8 @@ from pydantic_core import ErrorDetails
 from mkldist.core.terminal import command_line
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.spec.datasets import TableFormat
-from mkldist.spec.kinds import SHAPES
+from mkldist.spec.kinds import LONGEST, SHAPES, TooLongError, parsed_toml, spelled
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.toml_texts import LONGEST, TooLongError, parsed_toml, spelled
 
 _PACKAGE = Path(__file__).parents[1]
 FOLDERS = (_PACKAGE / "sweeps", _PACKAGE.parent / "sweeps")

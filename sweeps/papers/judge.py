@@ -31,8 +31,8 @@ from scipy.stats import binomtest, ttest_1samp
 
 import mkldist
 from mkldist import analysis
-from mkldist.analysis.pairing import Chosen, methods_by_data_set
-from mkldist.analysis.pairing import Results as Opened
+from mkldist.analysis.comparison import Chosen, methods_by_data_set
+from mkldist.analysis.comparison import Results as Opened
 from mkldist.core.metrics import metric_of_variable
 from mkldist.errors import MkldistError
 from mkldist.results.schema import STATE, RunState

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from mkldist.analysis.comparison import Difference, PairComparison
-from mkldist.analysis.pairing import Results
+from mkldist.analysis.comparison import Difference, PairComparison, Results
 from mkldist.analysis.statistics import Posterior
 from mkldist.results.folder import write_manifest
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 

@@ -17,11 +17,15 @@ from mkldist import analysis
 from mkldist.analysis.comparison import (
     ROPE,
     EqualSettings,
+    Pair,
+    Results,
     agreement,
     at_equal_settings,
     compare_results,
     compare_sweeps,
+    matching,
     over_data_sets,
+    paired,
 )
 from mkldist.analysis.losses import (
     Compared,
@@ -36,7 +40,6 @@ from mkldist.analysis.losses import (
     pairs_of,
     ranks_of,
 )
-from mkldist.analysis.pairing import Pair, Results, matching, paired
 from mkldist.analysis.statistics import Overlap
 from mkldist.core.metrics import NOTHING, p_value_text
 from mkldist.errors import InputError

@@ -20,6 +20,7 @@ from mkldist.analysis import (
     loss_by_bank_size,
     objective_path,
 )
+from mkldist.analysis.comparison import Results, methods_by_data_set
 from mkldist.analysis.curves import (
     calibration,
     decisions_of,
@@ -28,12 +29,10 @@ from mkldist.analysis.curves import (
     roc,
 )
 from mkldist.analysis.growth import scaling, scaling_fits
-from mkldist.analysis.pairing import Results, methods_by_data_set
 from mkldist.calibration import fit_calibration
 from mkldist.errors import InputError
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.results.rows import to_frame
 from mkldist.results.tree import open_results
 from tests.analysis.made_up import learnt, traced

@@ -17,8 +17,8 @@ from mkldist.analysis.explanation import (
     set_shares,
     shares_of,
     stability_of_choice,
+    weight_shares,
 )
-from mkldist.analysis.selection import weight_shares
 from mkldist.analysis.statistics import Overlap, corrected_interval, selection_stability
 
 WEIGHTS = xr.DataArray(

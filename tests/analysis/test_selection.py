@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from mkldist.analysis.selection import (
+from mkldist.analysis.explanation import (
     is_selected,
     kernel_shares,
     selection_frequency,

@@ -21,9 +21,8 @@ from mkldist.analysis.summary import (
     summary_table,
 )
 from mkldist.core.metrics import METRICS
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.results.tree import open_results
 from mkldist.spec.model import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record

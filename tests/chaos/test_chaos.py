@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal, RunRecord
 from tests.chaos import scene
 from tests.chaos.campaign import Campaign
 from tests.chaos.media import media, read_only, vanished

@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 import mkldist
-from mkldist.cli.compare import compare_command as command
-from mkldist.cli.compare import legend
 from mkldist.cli.models import explain_command, print_explanation
 from mkldist.cli.models import explanation_table as table
+from mkldist.cli.results import compare_command as command
+from mkldist.cli.results import legend
 from mkldist.core.terminal import as_text
 from mkldist.errors import InputError, StoreError
 from tests.analysis.made_up import made

@@ -31,8 +31,8 @@ from mkldist.results.rows import weight_rows
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions, cluster_class, read_cluster_file
 from mkldist.run.sweep_setup import planned
+from mkldist.spec.kinds import toml_text
 from mkldist.spec.load import load_sweep
-from mkldist.spec.toml_texts import toml_text
 from tests.fuzz.mutations import Draw, changed, damaged
 
 SOURCES = Path(__file__).with_name("sweeps")

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from mkldist.core.checksums import parsed, unframed
 from mkldist.errors import DataError, SpecError
+from mkldist.spec.kinds import toml_text
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
-from mkldist.spec.toml_texts import toml_text
 from tests.fuzz.cases import faults, shares
 from tests.fuzz.guard import HangsError, guarded
 from tests.fuzz.inputs import SOURCES, Kind, prepare

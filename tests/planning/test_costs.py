@@ -21,19 +21,19 @@ from mkldist.bank.view import make_views
 from mkldist.core.memory import ProblemSize, trace_bytes
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import (
+from mkldist.planning.model import BankPlan
+from mkldist.planning.planner import (
     BUFFER_BYTES,
     FURTHER_PASSES,
     check_memory,
     factor_rounds,
     factors_bytes,
     least_memory,
+    make_plan,
     most_points_of,
     parse_memory,
     run_memory,
 )
-from mkldist.planning.model import BankPlan
-from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.solvers.base import Problem
 from mkldist.solvers.grids import MethodGrid
@@ -284,7 +284,7 @@ def test_runs_of_one_setting_are_estimated_once_whatever_the_number_of_splits(mo
         estimated.append(run.params["C"])
         return run_memory(run, n_points, n_kernels, **more)
 
-    monkeypatch.setattr("mkldist.planning.costs.run_memory", counting)
+    monkeypatch.setattr("mkldist.planning.planner.run_memory", counting)
     plan = plan_of({"a": dataset("a", n_splits=20)}, {"level": grid("level", C=[1.0, 10.0])})
     assert len(plan.runs) == 40
     assert estimated == [1.0, 10.0] * 2

@@ -17,7 +17,7 @@ from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.errors import InputError, SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import BUFFER_BYTES, WORKER_BASE_BYTES
+from mkldist.planning.planner import BUFFER_BYTES, WORKER_BASE_BYTES
 from mkldist.planning.resolved import (
     RUN_BYTES,
     Resolved,

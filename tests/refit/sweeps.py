@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, random_array
 
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 

@@ -28,7 +28,7 @@ from mkldist.fit.select import (
     refit,
     source_of,
 )
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep

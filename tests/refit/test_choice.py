@@ -20,9 +20,8 @@ from mkldist.errors import InputError, StoreError
 from mkldist.fit.model import load_model
 from mkldist.fit.select import _runs, _settings, choose, refit
 from mkldist.planning.model import Plan
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
 from tests.refit.sweeps import SPLITS, entry, recorded, swept

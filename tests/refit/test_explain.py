@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 import mkldist
+from mkldist.analysis.comparison import Results
 from mkldist.analysis.explanation import KernelSets, decision_shares
-from mkldist.analysis.pairing import Results
 from mkldist.core.metrics import METRICS
 from mkldist.data.dataset import Dataset
 from mkldist.data.snapshot import load_snapshot
@@ -20,9 +20,8 @@ from mkldist.fit.explain import explain, explained_runs, permuted_labels
 from mkldist.fit.select import inputs_of
 from mkldist.report.facts import Facts
 from mkldist.report.page import made_page
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.results.rows import weight_rows
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep

@@ -13,7 +13,7 @@ import mkldist
 from mkldist.errors import DataError, InputError, UnknownCategoryWarning
 from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import Choice, choose, refit
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep

@@ -16,9 +16,8 @@ from mkldist.analysis.statistics import Interval
 from mkldist.core.metrics import METRICS
 from mkldist.report.facts import Facts
 from mkldist.report.scaling import ScalingStudy
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.results.status import FailedRun, SweepStatus
 from mkldist.results.tree import open_results

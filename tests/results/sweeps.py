@@ -11,8 +11,8 @@ import xarray as xr
 
 from mkldist.core.checksums import content_id
 from mkldist.planning.model import BankPlan, BatchPlan, Plan, RunPlan
+from mkldist.results.journal import RunRecord
 from mkldist.results.layout import TreeFacts
-from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.spec.model import SweepSpec
 

@@ -47,9 +47,8 @@ from mkldist.results.folder import (
     write_manifest,
     write_work_note,
 )
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import TreeLayout, lay_out, write_layout
-from mkldist.results.record import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.results.status import Recorded, lacking_runs, recorded_runs, sweep_status
 from mkldist.results.tree import open_results

@@ -18,8 +18,7 @@ import pytest
 
 from mkldist.core.checksums import frame, frame_header, unframed
 from mkldist.errors import OutputError, UnreadableError
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
 from tests.results.sweeps import made_up_plan, made_up_record
 from tests.variants import quick

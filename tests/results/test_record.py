@@ -17,7 +17,7 @@ import psutil
 import pytest
 import scipy
 
-from mkldist.results.record import (
+from mkldist.results.journal import (
     environment,
     processor_name,
     provenance,
@@ -135,7 +135,7 @@ def test_provenance_names_versions_and_inputs():
 
 @pytest.mark.slow
 def test_the_linear_algebra_is_that_of_a_process_that_did_runs():
-    said = "from mkldist.results.record import environment; print(environment()['blas'])"
+    said = "from mkldist.results.journal import environment; print(environment()['blas'])"
     after = f"import scipy.linalg, sklearn.svm; {said}"
     fresh, used = (
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout

@@ -25,7 +25,7 @@ from mkldist.core.checksums import frame, unframed
 from mkldist.errors import InputError, OutputError, StoreError
 from mkldist.methods.registry import METHODS
 from mkldist.results.export import FORMATS, export
-from mkldist.results.journal import Journal
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import (
     LAYOUT,
     TreeFacts,
@@ -34,7 +34,6 @@ from mkldist.results.layout import (
     tree_layout,
     write_layout,
 )
-from mkldist.results.record import RunRecord
 from mkldist.results.rows import method_nodes, place_of, to_frame
 from mkldist.results.schema import COORDINATES, ITERATION, N_RANKS, RANK, SCALARS, TEXTS, TRACES
 from mkldist.results.tree import Snapshot, names_at, open_results, reported

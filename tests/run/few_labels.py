@@ -13,7 +13,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.planning.model import Plan
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 from mkldist.run.bank_refs import cached_inputs, laplacian
 from mkldist.run.record_queue import unpacked
 from mkldist.run.sweep_setup import BankKey, bank_refs

@@ -20,8 +20,7 @@ import psutil
 
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import Plan
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.rounds import Rounds

@@ -17,10 +17,9 @@ import pytest
 from mkldist.bank.bank import TileLayout
 from mkldist.core.memory import FLOAT_BYTES
 from mkldist.methods.registry import METHODS
-from mkldist.planning.costs import WORKER_BASE_BYTES, factor_rounds
 from mkldist.planning.model import BankPlan, Plan, RunPlan
-from mkldist.results.journal import Journal
-from mkldist.results.record import RunRecord
+from mkldist.planning.planner import WORKER_BASE_BYTES, factor_rounds
+from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.forecast import (

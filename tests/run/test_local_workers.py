@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from mkldist.errors import ClusterError, OutputError
-from mkldist.planning.costs import WORKER_BASE_BYTES
+from mkldist.planning.planner import WORKER_BASE_BYTES
 from mkldist.results.schema import RunState
 from mkldist.run import cluster
 from mkldist.run.cluster import WORKER_ENVIRON, ConnectOptions

@@ -12,7 +12,7 @@ from mkldist.bank import factored_kernels
 from mkldist.bank.build import StoredPieces
 from mkldist.bank.cache import NodeFolders
 from mkldist.fit import engine as on_factors
-from mkldist.results.record import RunRecord
+from mkldist.results.journal import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run import tasks
 from mkldist.run.record_queue import unpacked

@@ -20,18 +20,19 @@ from mkldist.cli.sweeps import status_command as status
 from mkldist.cli.sweeps import sweep_command as sweep
 from mkldist.data.inputs import input_data
 from mkldist.errors import DataError, OutputError, StoreError
-from mkldist.results.folder import OutputFolder, claimed
+from mkldist.results.folder import (
+    OutputFolder,
+    banks_root,
+    claimed,
+    output_path,
+    results_of,
+    sweep_file_of,
+)
 from mkldist.results.layout import read_layout, write_layout
 from mkldist.results.status import sweep_status
 from mkldist.run import rerun
-from mkldist.run.paths import banks_root, output_path, results_of, sweep_file_of
 from mkldist.run.rerun import Rerun, rerun_folder
-from mkldist.run.saved_inputs import (
-    FROM_FILES,
-    FilesBefore,
-    SavedInputs,
-    file_name,
-)
+from mkldist.run.saved_inputs import FROM_FILES, FilesBefore, SavedInputs, file_name
 from mkldist.spec.load import load_sweep
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])

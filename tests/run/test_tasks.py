@@ -25,9 +25,8 @@ from mkldist.bank.recomputed import RecomputedBank
 from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
 from mkldist.methods.registry import METHODS, MODULES
-from mkldist.planning.costs import run_memory
 from mkldist.planning.model import RunPlan
-from mkldist.planning.planner import make_plan
+from mkldist.planning.planner import make_plan, run_memory
 from mkldist.planning.resolved import resolve
 from mkldist.results.schema import RunState
 from mkldist.run import tasks

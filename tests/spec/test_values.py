@@ -13,8 +13,7 @@ import mkldist
 from mkldist.errors import SpecError
 from mkldist.spec import kinds
 from mkldist.spec.datasets import ViewSpec
-from mkldist.spec.kinds import as_path, check_fits, check_flags
-from mkldist.spec.toml_texts import spelled, toml_text
+from mkldist.spec.kinds import as_path, check_fits, check_flags, spelled, toml_text
 
 WORDS = st.text("abc äß'\"\\\t#=", max_size=4)
 PLAIN = st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False) | WORDS
