@@ -74,17 +74,24 @@ def is_date_text(text: str) -> bool:
     return _DATE.fullmatch(text) is not None
 
 
-def numbered_features(n_features: int) -> tuple[str, ...]:
-    """Return the names f0, f1, … of features that have none."""
-    return tuple(f"f{i}" for i in range(n_features))
-
-
-def check_fits(n_bytes: int, where: str, hint: str) -> None:
-    """Refuse an array that does not fit into half of this machine's memory."""
+def check_fits(n_bytes: int, where: str, hint: str, what: str = "an array") -> None:
+    """Refuse what does not fit into half of this machine's memory."""
     limit = int(SHARE_OF_MEMORY * physical_memory())
     if n_bytes > limit:
-        found = f"an array of {n_bytes / GIB:.1f} GiB"
+        found = f"{what} of {n_bytes / GIB:.1f} GiB"
         raise DataError(where, found, at_most_half(limit), hint)
+
+
+NAME_BYTES = 128  # of a feature in memory: its name, and where it stands
+
+
+def numbered_features(n_features: int, where: str, letter: str = "f") -> tuple[str, ...]:
+    """Return the names f0, f1, … of features that have none.
+
+    A sparse matrix of a few bytes may claim any number of columns.
+    """
+    check_fits(NAME_BYTES * n_features, where, "Leave out columns without entries", "the names")
+    return tuple(f"{letter}{i}" for i in range(n_features))
 
 
 def check_rows(n_rows: int, n_labels: int, where: str) -> None:

@@ -237,7 +237,7 @@ def named_columns(
     looked_at = list(islice(rows, count))
     if format.header is False or (given and format.header is None):
         looked_at.insert(0, (line, first))
-        names = list(numbered_features(len(names)))
+        names = list(numbered_features(len(names), where))
     else:
         below = [fields for _, fields in looked_at]
         is_short = {len(fields) for fields in below} == {len(names) + 1}

@@ -347,7 +347,7 @@ def feature_names(
 ) -> tuple[str, ...]:
     """Return the distinct names in the array ``feature_names``; numbered ones without it."""
     if FEATURE_NAMES not in arrays:
-        return numbered_features(n_features)
+        return numbered_features(n_features, where)
     names = tuple(str(name) for name in np.atleast_1d(arrays[FEATURE_NAMES]).ravel())
     if len(names) != n_features or len(set(names)) != n_features:
         place = f"{where}, array {FEATURE_NAMES!r}"

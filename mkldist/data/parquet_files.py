@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mkldist.core.wording import FROM_ONE, RowLabels
 from mkldist.data.opening import REWRITE, check_file, imports
-from mkldist.data.tables import Table, TableProblems
+from mkldist.data.tables import Table, TableProblems, shared_texts
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,18 +33,24 @@ def open_parquet(path: Path, where: str) -> Iterator[Table]:
     try:
         # With a buffer of its own, a column is read page by page, where pyarrow would read all of
         # the file ahead.  read_table would make columns of folder names like a=1.
-        with parquet.ParquetFile(path, buffer_size=PAGE_BYTES, pre_buffer=False) as file:
+        schema = parquet.read_schema(path)
+        of_texts = pyarrow.string(), pyarrow.large_string()
+        texts = [field.name for field in schema if field.type in of_texts]
+        with parquet.ParquetFile(
+            # Texts that repeat are few bytes of a file, and may be many of memory.
+            path, buffer_size=PAGE_BYTES, pre_buffer=False, read_dictionary=texts
+        ) as file:  # fmt: skip
 
             def read(columns: Sequence[str], rows: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
                 start = 0
                 for batch in file.iter_batches(rows, columns=list(columns)):
                     frame = batch.replace_schema_metadata().to_pandas()  # its own may be damaged
+                    for name in frame.columns.intersection(texts):
+                        frame[name] = shared_texts(frame[name])
                     yield frame[list(columns)], FROM_ONE.after(start)
                     start += len(frame)
 
-            schema = file.schema_arrow
             names = tuple(str(name) for name in schema.names if name != INDEX)
-            of_texts = pyarrow.string(), pyarrow.large_string()
             categories = tuple(
                 str(field.name)
                 for field in schema

@@ -14,7 +14,7 @@ import numpy as np
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.wording import RowLabels, in_lines, pluralize
-from mkldist.data.checks import SPARSE_HINT, canonical, check_fits
+from mkldist.data.checks import SPARSE_HINT, canonical, check_fits, numbered_features
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
 from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError
@@ -98,7 +98,7 @@ class SparseRows:
         else:
             check_fits(8 * matrix.shape[0] * (matrix.shape[1] - start), where, SPARSE_HINT)
             features = {"x": matrix[:, start:].toarray()}
-            names = tuple(f"f{i}" for i in range(features["x"].shape[1]))
+            names = numbered_features(features["x"].shape[1], where)
         return RawData(
             labels=self.labels,
             feature_names=names,

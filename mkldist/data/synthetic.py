@@ -227,7 +227,7 @@ def generate(name: str, options: Mapping[str, int | float | str], seed: int, whe
     return RawData(
         labels=draw.labels if real else draw.labels + 1,
         x=draw.x,
-        feature_names=draw.feature_names or numbered_features(draw.x.shape[1]),
+        feature_names=draw.feature_names or numbered_features(draw.x.shape[1], "features"),
         groups=draw.groups,
         origin=f"synthetic {name}({given})",
         task="regression" if real else "classification",

@@ -41,6 +41,7 @@ SAMPLES = "samples"
 UNNAMED = "Unnamed: 0"  # as pandas calls the column of its index, whose name it writes as blank
 BOOLEANS = {"true": 1.0, "false": 0.0}
 MISSING = "?"  # the category of missing values
+LONGEST_NAME = 10_000  # letters of a category
 FEWEST_ROWS = 10  # of a column that is taken for row numbers
 MOST_EXACT = 2**53  # float64 holds all whole numbers up to it
 PLAIN = TableFormat()
@@ -512,8 +513,8 @@ def _raw_data(
         np.column_stack(blocks) if len(blocks) > 1 else x,
         tuple(names),
         groups=groups,
-        of_splits={name: np.array(texts[name]) for name in choice.of_splits},
-        weights=None if choice.weights is None else np.array(texts[choice.weights]),
+        of_splits={name: _texts(texts[name], where) for name in choice.of_splits},
+        weights=None if choice.weights is None else _texts(texts[choice.weights], where),
         summary=ImportSummary(
             label="" if label is None else f"column {label!r}, chosen {chosen}",
             left_out=tuple(f"{name!r} ({use})" for name, use in uses.items()),
@@ -530,7 +531,7 @@ def _raw_data(
             + apart_notes(features, x),
         ),
         label_name=label or "",
-        ids=None if choice.id is None else np.array(texts[choice.id]),
+        ids=None if choice.id is None else _texts(texts[choice.id], where),
         texts=TextColumns.of({name: texts[name] for name in choice.texts}),
         columns=SourceColumns(
             features,
@@ -558,6 +559,11 @@ def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, li
     """
     values = as_categories(texts)
     categories = sorted(set(values))
+    longest = max(map(len, categories), default=0)
+    if longest > LONGEST_NAME:
+        found, hint = f"a text of {longest:,} letters", f'Set texts = ["{name}"], or ignore it'
+        expected = f"names of categories, of {LONGEST_NAME:,} letters at most"
+        raise DataError(f"{where}, column {name!r}", found, expected, hint)
     if len(categories) == len(texts) > 1:
         raise DataError(
             f"{where}, column {name!r}",
@@ -715,12 +721,26 @@ def _labels(column: pd.Series[Any], where: str, row_labels: RowLabels) -> npt.ND
     missing: Sequence[bool] = column.isna().tolist()
     values = decoded(column, where, row_labels)
     pairs = zip(values, missing, strict=True)
-    return np.array(["" if gone else str(value).strip() for value, gone in pairs])
+    return _texts(["" if gone else str(value).strip() for value, gone in pairs], where)
+
+
+def _texts(texts: list[str], where: str) -> npt.NDArray[Any]:
+    """Return texts as an array, each of which takes as much memory as the longest."""
+    check_fits(4 * len(texts) * max(map(len, texts), default=0), where, "Shorten them", "texts")
+    return np.array(texts)
+
+
+def shared_texts(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column whose rows share the texts of their categories: Arrow would copy them."""
+    categories = getattr(column.dtype, "categories", None)
+    if categories is None or len(column) == 0:
+        return column
+    return column.cat.rename_categories(categories.astype(object)).astype(object)
 
 
 def decoded(column: pd.Series[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> list[Any]:
     """Return the values of a column, bytes as the texts in UTF-8 that they encode."""
-    values = column.tolist()
+    values = shared_texts(column).tolist()
     for row, value in enumerate(values):
         if isinstance(value, bytes):
             try:

@@ -29,7 +29,13 @@ from mkldist.core.arrays import LEARNT, Array, Floats, Ints, Target
 from mkldist.core.checksums import array_id, content_id
 from mkldist.core.memory import GIB, physical_memory, row_cache_bytes
 from mkldist.core.wording import pluralize
-from mkldist.data.checks import as_sparse, check_sparse, check_values, common_rows
+from mkldist.data.checks import (
+    as_sparse,
+    check_sparse,
+    check_values,
+    common_rows,
+    numbered_features,
+)
 from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
@@ -393,8 +399,8 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
             own = X if len(columns) else X.to_numpy(np.float64)
             found = check(own, ensure_min_features=0, **checks)
         numbers, y = found if "y" in labels else (found, None)
-        unnamed = (f"x{column}" for column in range(numbers.shape[1]))
-        names = tuple(unnamed if columns is None else columns)
+        names = tuple(columns if columns is not None else ())
+        names = names or numbered_features(numbers.shape[1], "X", "x")
         return Features(numbers, names, columns is not None, texts=texts), y
 
     def _fit_problems(

@@ -11,7 +11,14 @@ import numpy as np
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Floats, Ints, Target
 from mkldist.core.wording import FROM_ZERO, pluralize, truncate
-from mkldist.data.checks import as_features, canonical, check_sparse, check_values, common_rows
+from mkldist.data.checks import (
+    as_features,
+    canonical,
+    check_sparse,
+    check_values,
+    common_rows,
+    numbered_features,
+)
 from mkldist.data.dataset import TextColumns, fingerprint_parts, sparse_parts
 from mkldist.data.grams import check_stack
 from mkldist.data.tables import frame_features, frame_texts, pandas_frame
@@ -402,7 +409,7 @@ class Features:
                 points = as_features(real_array(X, where, "(n, d) numbers"), where)
             except GramError as error:
                 raise DataError(error.where, error.found, error.expected, error.hint) from None
-            names = tuple(f"x{column}" for column in range(points.shape[1]))
+            names = numbered_features(points.shape[1], where, "x")
         if not len(points):
             raise DataError(where, "no rows", "at least one point")
         _check_entries(points, names, where, gaps=gaps)
@@ -416,9 +423,10 @@ class Features:
             raise DataError(where, found, "(n, d) real numbers, at least one")
         from scipy.sparse import csr_array
 
+        names = numbered_features(matrix.shape[1], where, "x")
         points = canonical(csr_array(matrix))
         check_sparse(points, where)
-        return cls(points, tuple(f"x{column}" for column in range(points.shape[1])), named=False)
+        return cls(points, names, named=False)
 
     @classmethod
     def _joined(cls, views: dict[str, Features], where: str) -> Features:

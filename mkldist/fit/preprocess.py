@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mkldist.core.arrays import LARGEST, LEAST, Array, Bools, Floats, Ints
 from mkldist.core.wording import FROM_ZERO, truncate
-from mkldist.data.checks import canonical, feature_position
+from mkldist.data.checks import canonical, feature_position, numbered_features
 from mkldist.data.dataset import Dataset, View, lacking_rows
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import FittedPreprocessing, fitted_preprocessing
@@ -113,7 +113,7 @@ def column_views(
     if not isinstance(views, Mapping) or not views:
         raise SpecError("views", f"{views!r:.60}", EXAMPLE)
     rule = None if missing == "error" else missing
-    known = [f"x{j}" for j in range(n_features)] if names is None else list(names)
+    known = list(numbered_features(n_features, "X", "x") if names is None else names)
     numbers = [p for p, name in enumerate(known) if name not in texts and name not in categories]
     features: dict[int, tuple[int, ...]] = {p: (number,) for number, p in enumerate(numbers)}
     end = len(numbers)

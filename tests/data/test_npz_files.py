@@ -147,6 +147,13 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
         read(save(tmp_path, y=Y, **parts))
 
 
+def test_a_sparse_matrix_of_vast_width_gets_no_names(tmp_path: Path) -> None:
+    parts = {"data": np.ones(6), "indices": np.zeros(6, int), "indptr": np.arange(7)}
+    path = save(tmp_path, y=Y, shape=(6, 10**13), **parts)
+    with mistake("the names of", "half of this machine's memory"):
+        read_file(path, ColumnChoice(sparse=True), "data set 't'")
+
+
 def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path: Path, monkeypatch) -> None:
     path = tmp_path / "t.npz"
     np.savez_compressed(path, x=np.zeros((20_000, 3)), y=np.arange(20_000) % 2)

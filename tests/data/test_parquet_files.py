@@ -135,3 +135,18 @@ def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path: Path) -> N
     dataset = validate(spec, raw_data, "t")
     np.testing.assert_array_equal(dataset.x, [[1, 0], [2, 1], [3, 1]])
     assert np.shares_memory(dataset.x, raw_data.x)
+
+
+def test_texts_that_repeat_are_in_memory_once(tmp_path: Path) -> None:
+    """Half a kilobyte of which each row would take 10 MB."""
+    long = pyarrow.array(["x" * 10**7, "y"])
+    rows = pyarrow.array([0, 1] * 5_000, pyarrow.int32())
+    texts = pyarrow.DictionaryArray.from_arrays(rows, long)
+    table = pyarrow.table({"a": texts, "b": np.arange(1e4), "label": np.arange(10_000) % 2})
+    parquet.write_table(table, tmp_path / "t.parquet", compression="zstd")
+    found = read_file(tmp_path / "t.parquet", ColumnChoice("label", texts=("a",)), "t")
+    assert list(map(len, found.texts.values[:4, 0])) == [10**7, 1] * 2
+    with mistake("column 'a'", "a text of 10,000,000 letters", "names of categories"):
+        read_file(tmp_path / "t.parquet", ColumnChoice("label", categorical=("a",)), "t")
+    with mistake("texts of 372.5 GiB", "half of this machine's memory"):
+        read_file(tmp_path / "t.parquet", ColumnChoice("a"), "t")
