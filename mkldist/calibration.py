@@ -42,18 +42,10 @@ class Sigmoid:
 
 @dataclass(frozen=True)
 class Isotonic:
-    """A function that does not decrease: linear between knots, constant beyond them.
+    """A function that does not decrease: linear between knots, constant beyond them."""
 
-    Parameters
-    ----------
-    values : tuple of float
-        Decision values of the knots, ascending.
-    heights : tuple of float
-        Probabilities there.
-    """
-
-    values: tuple[float, ...]
-    heights: tuple[float, ...]
+    values: tuple[float, ...]  # decision values of the knots, ascending
+    heights: tuple[float, ...]  # probabilities there
 
     def probabilities(self, values: Floats) -> Floats:
         """Return the probabilities of the class +1 at decision values of any shape."""
@@ -80,22 +72,13 @@ Calibration = Sigmoid | Isotonic
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Probabilities of the classes from decision values, and the predictions that follow.
+    """Probabilities of the classes from decision values, and the predictions that follow."""
 
-    Parameters
-    ----------
-    curves : tuple of Calibration
-        That of the second of two classes, or one for each of several.
-    threshold : float
-        Of two classes, the second is predicted from this decision value on.
-    class_weights : tuple of float
-        Of several classes, that of the greatest product of weight and probability is predicted;
-        without weights, that of the greatest decision value.
-    """
-
-    curves: tuple[Calibration, ...]
-    threshold: float = 0.0
+    curves: tuple[Calibration, ...]  # of the second of two classes, or one for each of several
+    threshold: float = 0.0  # of two classes, the second is predicted from this decision value on
     class_weights: tuple[float, ...] = ()
+    """Of several classes, that of the greatest product of weight and probability is predicted;
+    without weights, that of the greatest decision value."""
 
     def probabilities(self, values: Floats) -> Floats:
         """Return the probabilities (t, k) of the classes at decision values, (t, 1) or (t, k).

@@ -513,13 +513,11 @@ def make_splits(
 
     ``holdout`` is ``(Stratified)ShuffleSplit`` and ``kfold`` is ``Repeated(Stratified)KFold`` of
     scikit-learn with ``random_state=seed`` (modulo 2³²), folds of one repetition adjacent; indices
-    are sorted.  Both are stratified by class unless the sweep file says otherwise, and never in
-    regression.  With groups, both draw among groups: folds are :func:`group_folds`, and a training
-    part is the draw of ``BEST_OF`` in which the shares of the classes are most even; without
-    strata they are ``GroupShuffleSplit`` and ``GroupKFold`` with shuffling.
-    ``leave-one-group-out`` is ``LeaveOneGroupOut``, and ``time`` is
-    ``TimeSeriesSplit``.  ``predefined`` takes the partitions that came with the data unchanged, and
-    ``semi-supervised`` is :func:`mkldist.data.splits.draw_splits`.
+    are sorted.  Both are stratified by class unless the sweep file says otherwise.  With groups,
+    folds are :func:`group_folds`, and a training part is the draw of ``BEST_OF`` in which the
+    shares of the classes are most even; without strata ``GroupShuffleSplit``.
+    ``leave-one-group-out`` is ``LeaveOneGroupOut``, ``time`` is ``TimeSeriesSplit``, ``predefined``
+    takes the partitions that came with the data, and ``semi-supervised`` is :func:`draw_splits`.
     """
     where = f"splits of data set {(name or dataset.name)!r}"
     if spec.kind not in ("predefined", "time"):

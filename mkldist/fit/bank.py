@@ -787,18 +787,12 @@ class KernelBank:
         Parameters
         ----------
         X_new : (n_new, d) array-like or DataFrame, or mapping of str to these
-            Features in the units of the training points, the columns of a DataFrame and the views
-            of a mapping by their names.  For a bank of Gram matrices (M, n_new, n): kernel values
-            between new points and training points, without the normalisation.
+            Features in the units of the training points, columns and views by their names.  For a
+            bank of Gram matrices (M, n_new, n): kernel values between new and training points,
+            without the normalisation.
         grams : mapping of str to (n_new, n) or (M, n_new, n) array-like, optional
             For each ``Precomputed`` of the bank, by its name, kernel values between new points and
             training points.  A row of NaN is that of a point which lacks the view, if points may.
-
-        Raises
-        ------
-        mkldist.errors.DataError, mkldist.errors.GramError
-            For other columns or another shape, for features that are not finite, and for frames
-            whose indexes name other points.
         """
         made, given = self._kernels, {} if grams is None else grams
         if given and (made is None or not made.given):
@@ -842,20 +836,10 @@ class KernelBank:
         return NewPoints(self.view, new.n_points, values)
 
     def expansion(self, solution: Solution) -> Expansion:
-        """Return the decision functions of a solution apart from the bank.
+        """Return the decision functions of a solution on this bank, apart from it.
 
         They hold the active kernels and the support points alone, so that they are small and can
-        be pickled.
-
-        Parameters
-        ----------
-        solution : Solution
-            A solution on this bank.
-
-        Raises
-        ------
-        mkldist.errors.GramError
-            For a bank with given Gram matrices, which knows no points.
+        be pickled.  A bank with given Gram matrices knows no points, and is refused.
         """
         made = self._kernels
         if made is None or made.given:

@@ -173,13 +173,9 @@ class NewPoints:
         return found if np.ndim(bias) else found[:, 0]
 
     def grams(self) -> Floats:
-        """Return all kernel values between the new points and those of the bank.
+        """Return all kernel values (M, n_new, n) between the new points and those of the bank.
 
         They are normalised as those of the bank are; at its own points they are its Gram matrices.
-
-        Returns
-        -------
-        (M, n_new, n) float64
 
         Examples
         --------

@@ -215,14 +215,13 @@ def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
     Parameters
     ----------
     n_bytes : int, optional
-        Bytes that cached banks may take; those used longest ago go first.  0 empties the cache and
-        switches it off.  None stands for the default: 1 GiB, or an eighth of this machine's memory
-        if that is less.
+        Bytes that cached banks may take; those used longest ago go first.  0 switches the cache
+        off.  By default 1 GiB, or an eighth of this machine's memory if that is less.
 
     Returns
     -------
     context manager
-        Restores the bound of before where it ends, if used in a ``with`` statement.
+        Restores the bound of before at the end of a ``with`` block.
 
     Examples
     --------
@@ -1008,14 +1007,9 @@ class MKLClassifier(SupervisedClassifier):
     label are one row whose weights add up, unless the method takes no weights; rows of weight zero
     are left out.
 
-    M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: each
-    iteration reads many of them, or trains a machine on n rows.  So fewer `kernels` and a larger
-    `tol` make a fit cheaper.
-    ``backend="factors"`` is for kernels that memory does not hold: its own grows with n alone, but
-    a fit on a few thousand rows takes several times longer.
-
-    With ``n_jobs`` of scikit-learn, each process takes some seconds to import packages, and makes
-    kernels of its own.  A search of many short fits ends earlier with ``n_jobs=1``.
+    M kernels on n rows take ``4 M n^2`` bytes, and time grows with both at least as fast: fewer
+    `kernels` and a larger `tol` make a fit cheaper.  ``backend="factors"`` is for kernels that
+    memory does not hold.  With ``n_jobs`` of scikit-learn, each process makes kernels of its own.
 
     :class:`sklearn.calibration.CalibratedClassifierCV` calibrates by folds with a preparation of
     their own; :class:`sklearn.model_selection.TunedThresholdClassifierCV` finds the threshold that

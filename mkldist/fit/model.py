@@ -400,39 +400,6 @@ class Model:
     ``mkldist fit`` and ``to_model`` of an estimator make models, :func:`mkldist.load_model` reads
     them.  A model needs neither the sweep nor the data that it was fitted on.
 
-    Parameters
-    ----------
-    columns : SourceColumns
-        Columns that new rows bring, and the features made of them.
-    feature_names : tuple of str
-        d names of the features.
-    preprocessing : FittedPreprocessing
-        Imputation and scaling of the features.
-    functions : tuple of Expansion
-        The decision functions, one or several in each.
-    weights : tuple of (S,) float64
-        Kernel weights as the method found them, of the kernels in each of `functions`.
-    labels : LabelCoding
-        The step from decision values to predictions.
-    facts : mapping
-        Origin of the model, JSON-serialisable: data set, method, parameters, certificate,
-        fingerprint of the data, versions.
-    views : mapping of str to View
-        Blocks of the features that rows may lack as a whole.
-    view_columns : mapping of str to SourceColumns
-        Columns of the views with a table of their own, whose features follow the others.
-    given : GivenRows, or None
-        Views that are Gram matrices; None without any.
-    texts : mapping of str to bool
-        Columns of texts that kernels use, those of the table, then those of views: a column ``a``
-        of the file of a view ``v`` is called ``v.a``.  True for columns that rows may have no text
-        in, where kernels are zero.
-    calibration : Calibrated, or None
-        Probabilities of the classes, and the predictions that follow; None without any.
-    ranges : (2, d) float64, or None
-        The least and the greatest value of each feature in the fit, in the units of the data; NaN
-        of one without values.  None for sparse features.
-
     Examples
     --------
     >>> import numpy as np, mkldist
@@ -443,19 +410,25 @@ class Model:
     ['same', 'other']
     """
 
-    columns: SourceColumns
-    feature_names: tuple[str, ...]
-    preprocessing: FittedPreprocessing
-    functions: tuple[Expansion, ...]
-    weights: tuple[Floats, ...]
-    labels: LabelCoding
+    columns: SourceColumns  # that new rows bring, and the features made of them
+    feature_names: tuple[str, ...]  # of the d features
+    preprocessing: FittedPreprocessing  # imputation and scaling of the features
+    functions: tuple[Expansion, ...]  # the decision functions, one or several in each
+    weights: tuple[Floats, ...]  # as the method found them, of the kernels in each function
+    labels: LabelCoding  # the step from decision values to predictions
     facts: Mapping[str, Any] = field(default_factory=dict)
-    views: Mapping[str, View] = field(default_factory=dict)
+    """Origin of the model: data set, method, parameters, certificate, fingerprint, versions."""
+    views: Mapping[str, View] = field(default_factory=dict)  # which rows may lack as a whole
     view_columns: Mapping[str, SourceColumns] = field(default_factory=dict)
-    given: GivenRows | None = None
+    """Columns of the views with a table of their own, whose features follow the others."""
+    given: GivenRows | None = None  # views that are Gram matrices
     texts: Mapping[str, bool] = field(default_factory=dict)
-    calibration: Calibrated | None = None
+    """Columns of texts that kernels use, those of a view ``v`` called ``v.a``; True for those that
+    rows may have no text in, where kernels are zero."""
+    calibration: Calibrated | None = None  # probabilities, and the predictions that follow
     ranges: Floats | None = None
+    """Least and greatest value of each feature in the fit, (2, d), in the units of the data; NaN of
+    one without values.  None for sparse features."""
 
     def __repr__(self) -> str:
         """Return what the model is of and its size in one line, without arrays."""

@@ -256,25 +256,7 @@ BANK_HEADINGS = ("banks", "points", "kernels", "dtype", "backend", "disk", "runs
 class SweepPlan:
     """Work of a sweep, before it is done.
 
-    Printed, it is the text of ``mkldist plan``.
-
-    Attributes
-    ----------
-    n_runs, n_recorded, n_failed : int
-        Runs (with a search, as many as there may be), and those of them that are recorded, and
-        recorded as failed.
-    n_batches, n_banks, n_kernels, n_solvers : int
-        Batches, banks, Gram matrices in all banks, and solvers of all runs.
-    disk_bytes, memory_per_worker : int
-        Bytes of stored Gram matrices, and of a worker at its peak.
-    passes : int
-        Passes over banks that are expected.
-    banks : pandas.DataFrame
-        Banks, a row for each data set and bank of the sweep.
-    sizes : pandas.DataFrame
-        Expected cost of the same: runs, passes, bytes of kernel values, seconds of a processor.
-    forecast : pandas.DataFrame
-        The forecasts, a row for each number of workers.
+    Printed, it is the text of ``mkldist plan``.  With a search, there are as many runs as may be.
     """
 
     plan: Plan  # every run, bank and batch; of a search, as many as there may be

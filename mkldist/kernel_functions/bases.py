@@ -25,25 +25,15 @@ Term = Callable[[Floats, Floats, Floats], object]
 
 @dataclass(frozen=True)
 class Base:
-    """A number that depends on a pair of points.
+    """A number that depends on a pair of points."""
 
-    Parameters
-    ----------
-    formula : str
-        The number in a line of plain letters.
-    compute : callable
-        ``compute(left, right, parameter, out)`` writes it for every pair to `out`.
-    is_distance : bool
-        True if it is 0 for equal points.
-    norm : float
-        1 or 2 if it follows from this norm of the difference of two points, infinity if from
-        differences of single features, else 0.  Widths are then in units of the features.
-    """
-
-    formula: str
+    formula: str  # the number in a line of plain letters
     compute: Callable[[Floats, Floats, float, Floats], None]
-    is_distance: bool = False
+    """``compute(left, right, parameter, out)`` writes it for every pair to `out`."""
+    is_distance: bool = False  # True if it is 0 for equal points
     norm: float = 0
+    """1 or 2 if it follows from this norm of the difference of two points, infinity if from
+    differences of single features, else 0.  Widths are then in units of the features."""
 
 
 def inner_products(left: Floats, right: Floats, parameter: float, out: Floats) -> None:
@@ -88,17 +78,10 @@ def sums_of_minima(left: Floats, right: Floats, parameter: float, out: Floats) -
 
 
 def accumulate(left: Floats, right: Floats, out: Floats, write: Term) -> None:
-    """Write the sum over features of a function of both values to `out`.
+    """Write the sum over features of a function of both values of points to `out` (r, c).
 
-    Parameters
-    ----------
-    left, right : (r, s) and (c, s) float64
-        Points.
-    out : (r, c) float64
-        Array to write to.  One more of this shape is needed for the time of the call.
-    write : callable
-        ``write(x, z, term)`` writes the function of one feature's values, x (r, 1) and z (c,), to
-        `term` (r, c).
+    ``write(x, z, term)`` writes the function of one feature's values, x (r, 1) and z (c,), to
+    `term` (r, c).
     """
     write(left[:, None, 0], right[:, 0], out)
     term = np.empty(out.shape) if left.shape[1] > 1 else out
@@ -158,22 +141,13 @@ def squared_lengths(points: Any) -> Floats:
 
 @dataclass(eq=False)
 class Tile:
-    """Points of the rows and columns of kernel values (r, c), restricted to a feature subset.
+    """Points of the rows and columns of kernel values (r, c), restricted to a feature subset."""
 
-    Parameters
-    ----------
-    shape : (int, int)
-        Numbers r and c of points.
-    symmetric : bool
-        True if both sides are the same points: bases are then exactly symmetric, and distances
-        exactly 0 on the diagonal.
-    left, right : (r, s) and (c, s) float64
-        The points.  Functions on other objects, such as texts, get sequences of them.
-    """
-
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # numbers r and c of points
     symmetric: bool = False
-    left: Any = field(init=False)
+    """True if both sides are the same points: bases are then exactly symmetric, and distances
+    exactly 0 on the diagonal."""
+    left: Any = field(init=False)  # points (r, s), or a sequence of other objects such as texts
     right: Any = field(init=False)
     _known: dict[Base, float] = field(default_factory=dict)
     _buffers: dict[Base, Floats] = field(default_factory=dict)

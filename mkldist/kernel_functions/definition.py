@@ -35,37 +35,17 @@ class Takes(Enum):
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter of a kernel function.
+    """Parameter of a kernel function."""
 
-    Parameters
-    ----------
-    name : str
-        Name in results, and in the names of kernels.
-    meaning : str
-        Words for the reference.
-    kind : {"positive", "not negative", "count"}
-        Values that it takes; a count is a whole number of at least 1.
-    word : str
-        Key in a sweep file and in Python; by default the name.
-    default : float, optional
-        Value where none is given; by default one must be.
-    smallest, largest : float
-        Limits that belong to the values.
-    drawn : bool
-        True if ``"chi2"`` may draw one value for each random feature subset.
-    example : str
-        Value in the example that ``mkldist show`` prints.
-    """
-
-    name: str
-    meaning: str
-    kind: Kind
-    word: str = ""
-    default: float | None = None
-    smallest: float = 0.0
+    name: str  # in results, and in the names of kernels
+    meaning: str  # words for the reference
+    kind: Kind  # values that it takes; a count is a whole number of at least 1
+    word: str = ""  # key in a sweep file and in Python; by default the name
+    default: float | None = None  # value where none is given; None if one must be
+    smallest: float = 0.0  # limits that belong to the values
     largest: float = float("inf")
-    drawn: bool = False
-    example: str = "[1, 2]"
+    drawn: bool = False  # True if "chi2" may draw one value for each random feature subset
+    example: str = "[1, 2]"  # in the example that ``mkldist show`` prints
 
     @property
     def key(self) -> str:
@@ -100,41 +80,22 @@ RELATIVE = "relative_widths"
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A kernel function.
+    """A kernel function."""
 
-    Parameters
-    ----------
-    name : str
-        Name in sweep files and results.
-    code : int
-        Number in lists of kernels, from 0 to 199.  It is part of the fingerprint of banks and never
-        changes.
-    formula : str
-        ``k(x, z)`` in a line of plain letters; s stands for a width.
-    values : callable
-        ``values(tile, first, second, out)`` writes the values of the kernel with the first and
-        second parameter on a tile (r, c) to `out`, float64.
-    parameters : tuple of Parameter
-        At most two.
-    base : Base, optional
-        Base that all kernels of the function share.
-    diagonal : callable, optional
-        ``diagonal(points, first, second)`` returns ``k(x, x)``, (n,).  None if it is 1 everywhere.
-    takes : Takes
-        Points that the function is defined on.
-    note : str
-        A sentence on points, use or source.
-    """
-
-    name: str
+    name: str  # in sweep files and results
     code: int
-    formula: str
+    """Number in lists of kernels, from 0 to 199: part of the fingerprint of banks, it never
+    changes."""
+    formula: str  # ``k(x, z)`` in a line of plain letters; s stands for a width
     values: Values
-    parameters: tuple[Parameter, ...] = ()
-    base: Base | None = None
+    """``values(tile, first, second, out)`` writes the values of the kernel with the first and
+    second parameter on a tile (r, c) to `out`, float64."""
+    parameters: tuple[Parameter, ...] = ()  # at most two
+    base: Base | None = None  # that all kernels of the function share
     diagonal: Diagonal | None = None
-    takes: Takes = Takes.NUMBERS
-    note: str = ""
+    """``diagonal(points, first, second)`` returns ``k(x, x)``, (n,); None if it is always 1."""
+    takes: Takes = Takes.NUMBERS  # points that the function is defined on
+    note: str = ""  # a sentence on points, use or source
 
     @property
     def label(self) -> str:

@@ -28,22 +28,10 @@ def spectrum_gram(
     *,
     normalised: bool = False,
 ) -> Floats:
-    """Return the spectrum kernel between texts.
+    """Return the spectrum kernel (r, c) between texts, by default of `left` with themselves.
 
-    Parameters
-    ----------
-    left : sequence of str
-        r texts.
-    right : sequence of str, optional
-        c texts; by default those of `left`.
-    length : int
-        Length of the substrings, which overlap.
-    normalised : bool
-        Divide by ``sqrt(k(x, x) k(z, z))``; values of texts without a substring stay 0.
-
-    Returns
-    -------
-    (r, c) float64
+    Substrings of the `length` overlap.  If `normalised`, values are divided by
+    ``sqrt(k(x, x) k(z, z))``; those of texts without a substring stay 0.
 
     Examples
     --------

@@ -74,28 +74,15 @@ def powers(base: Any, degree: int) -> Any:
 
 @dataclass(eq=False)
 class ArrayValues:
-    """Kernels on points of a device.
-
-    Parameters
-    ----------
-    device : Device
-        The device.
-    points : (n, d) float64
-        Points on the host, without gaps.
-    kernels : KernelList
-        M kernels, which :func:`takes` accepts.
-    factors : (M, n) float64, or None
-        Factors of the rows and columns of each kernel: those of cosines, and zeros of points that
-        lack a kernel; None for none.
-    index : (S,) intp, or None
-        The kernels that are meant by 0 to S - 1; None for all.
-    """
+    """Kernels on points of a device."""
 
     device: Device
-    points: Floats
-    kernels: KernelList
+    points: Floats  # (n, d) on the host, without gaps
+    kernels: KernelList  # M kernels, which :func:`takes` accepts
     factors: Floats | None = None
-    index: Ints | None = None
+    """(M, n), factors of the rows and columns of each kernel: those of cosines, and zeros of points
+    that lack a kernel."""
+    index: Ints | None = None  # (S,), the kernels that are meant by 0 to S - 1; None for all
     _points: dict[tuple[int, bool], Any] = field(default_factory=dict)
 
     @property

@@ -55,12 +55,7 @@ __all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec
 
 
 def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
-    """Return the graph that a user of :func:`graph_laplacian` describes, checked.
-
-    Parameters
-    ----------
-    options : mapping
-        Fields of :class:`mkldist.spec.datasets.GraphSpec`, as in ``[graph]`` of a sweep file.
+    """Return the graph that `options` describe, as in ``[graph]`` of a sweep file, checked.
 
     Examples
     --------
@@ -76,19 +71,10 @@ def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
 
 
 def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
-    """Return the graph Laplacian of points, raised to the power of `spec`.
+    """Return the graph Laplacian (n, n) of points (n, d), dense or sparse, to the power of `spec`.
 
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points, finite; or the distances between them (n, n) where that of `spec` is precomputed.
-    spec : GraphSpec
-        The graph and its Laplacian.
-
-    Returns
-    -------
-    (n, n) csr_array of float64
-        Symmetric and positive semi-definite.  Higher powers have more nonzero entries.
+    Where the distance of `spec` is precomputed, `x` are the distances (n, n).  The result is
+    symmetric and positive semi-definite; higher powers have more nonzero entries.
     """
     [laplacian] = graph_laplacians(x, [spec])
     return laplacian
@@ -224,19 +210,9 @@ def _is_sparse(x: Any) -> bool:
 
 
 def graph_kernels(x: Any, specs: Sequence[GraphSpec]) -> Floats:
-    """Return the kernels of graphs between points, the pseudo-inverses of their Laplacians.
+    """Return the kernels of M graphs between points, the pseudo-inverses of their Laplacians.
 
-    Parameters
-    ----------
-    x : (n, d) array-like or scipy sparse
-        Points, as for :func:`mkldist.kernels.graph.graph_laplacian`.
-    specs : sequence of GraphSpec
-        The M graphs.
-
-    Returns
-    -------
-    (M, n, n) float64
-        Symmetric and positive semi-definite; zero between points of different components.
+    They are (M, n, n), and zero between points of different components.
 
     Examples
     --------

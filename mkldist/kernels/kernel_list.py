@@ -31,40 +31,24 @@ NAMED_FEATURES = 3
 class KernelList:
     """M kernels, each a function with a parameter on a subset of the features.
 
-    Parameters
-    ----------
-    function : (M,) uint8
-        Codes of kernel functions, see :mod:`mkldist.kernel_functions.registry`.
-    parameter : (M,) float64
-        First parameter of the function, such as a width or a degree; 1 if it has none.  Of a
-        function of the user, the place of the kernel in `custom`.
-    offset : (M,) float64
-        Second parameter, such as the offset of polynomial kernels; 0 if there is none.
-    subset : (M,) int32
-        Feature subset of each kernel.
-    subset_indptr : (S + 1,) int64
-        Feature subset s is ``subset_indices[subset_indptr[s]:subset_indptr[s + 1]]``.
-    subset_indices : (nnz,) int32
-        Columns of the feature matrix.
-    subset_labels : mapping of int to str
-        Names of some subsets, such as ``all`` or a feature group.  They occur in the names of
-        kernels and are no part of the fingerprint.
-    custom : tuple of CustomKernel
-        Functions of the user with their parameters.
-    relative : (M,) float64, optional
-        Widths as multiples of the spread of their features where they were given so, NaN for other
-        kernels.  They are no part of the fingerprint.
+    Subset labels and relative widths are no part of the fingerprint.
     """
 
-    function: npt.NDArray[np.uint8]
+    function: npt.NDArray[np.uint8]  # (M,), codes of the registry of kernel functions
     parameter: npt.NDArray[np.float64]
-    offset: npt.NDArray[np.float64]
-    subset: npt.NDArray[np.int32]
+    """First parameter of each function, such as a width or a degree; 1 if it has none.  Of a
+    function of the user, the place of the kernel in `custom`."""
+    offset: npt.NDArray[np.float64]  # (M,), second parameter, such as an offset; 0 for none
+    subset: npt.NDArray[np.int32]  # (M,), feature subset of each kernel
     subset_indptr: npt.NDArray[np.int64]
-    subset_indices: npt.NDArray[np.int32]
+    """(S + 1,), subset s is ``subset_indices[subset_indptr[s]:subset_indptr[s + 1]]``."""
+    subset_indices: npt.NDArray[np.int32]  # (nnz,), columns of the feature matrix
     subset_labels: Mapping[int, str] = field(default_factory=dict)
-    custom: tuple[CustomKernel, ...] = ()
+    """Names of some subsets in those of kernels, such as ``all`` or a feature group."""
+    custom: tuple[CustomKernel, ...] = ()  # functions of the user with their parameters
     relative: npt.NDArray[np.float64] | None = None
+    """(M,), widths as multiples of the spread of their features where they were given so, NaN for
+    other kernels."""
 
     def __post_init__(self) -> None:
         for name, dtype in (
