@@ -28,8 +28,8 @@ from tests.fit.ways import (
 
 POINTS = standardised(X, TRAIN)
 LABELS = TWO[TRAIN]
-EXACT = ("memory", "recompute", "mmap", "stream")
-BACKENDS = (*EXACT, "sharded", "factors")
+EXACT = ("memory", "recompute")
+BACKENDS = (*EXACT, "mmap", "stream", "sharded", "factors")
 ON_FACTORS = (
     "level", "silp", "simplemkl", "hessianmkl", "lp_mkl", "group_mkl", "spicymkl", "elastmkl",
     "primalmkl", "uniform", "best_single", "svm", "align", "alignf", "easymkl",
@@ -93,7 +93,7 @@ def test_a_sweep_builds_a_bank_that_another_one_computes_in_passes(tmp_path: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [*EXACT, "sharded"])
+@pytest.mark.parametrize("backend", [*EXACT, "mmap", "stream", "sharded"])
 @pytest.mark.parametrize("method", SWEPT)
 def test_a_sweep_finds_the_same_on_every_backend(
     method: str, backend: str, backends: tuple[Path, Any]
