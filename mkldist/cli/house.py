@@ -27,10 +27,9 @@ from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
     from mkldist.analysis.comparison import Agreement
-    from mkldist.run.clean import StoredBank
     from mkldist.run.cluster import ConnectOptions
     from mkldist.run.doctor import Finding
-    from mkldist.run.verify import Checked
+    from mkldist.run.upkeep import Checked, StoredBank
 
 
 @click.group("bank")
@@ -185,7 +184,7 @@ def verify_command(results: Path, as_json: bool) -> None:
     damaged files anew, and does the runs of damaged records again.  The exit code is 2 if a file is
     damaged.
     """
-    from mkldist.run.verify import verify
+    from mkldist.run.upkeep import verify
 
     found = verify(results)
     damaged = [path for one in found for path in one.damaged]
@@ -307,7 +306,7 @@ def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bo
     it, unless --banks names it.  --json asks nothing, and removes nothing without --yes.
     """
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.clean import check_roots, other_users, remove, stored_banks, total_bytes
+    from mkldist.run.upkeep import check_roots, other_users, remove, stored_banks, total_bytes
 
     banks = stored_banks(results)
     if yes:
@@ -338,7 +337,7 @@ def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bo
 def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.clean import other_users, roots_elsewhere
+    from mkldist.run.upkeep import other_users, roots_elsewhere
 
     elsewhere = roots_elsewhere(folder, banks)
     groups: dict[tuple[Path, str], list[StoredBank]] = {}

@@ -169,8 +169,8 @@ def scale_command(
     RESULTS is a sweep file, its name or the folder of its results.  There is an exponent k with its
     95 % interval for each method, and the share of building, passes and solver in its time.
     """
-    from mkldist.report.facts import records
     from mkldist.report.scaling import NO_FIGURES, scaling_study
+    from mkldist.report.sentences import records
 
     study = scaling_study(results, over)
     note_basis(results)

@@ -232,7 +232,7 @@ def _show_outcome(outcome: SweepOutcome) -> None:
 def _bank_line(outcome: SweepOutcome) -> Iterator[str]:
     """Yield a line on the banks: how much stays, or that this call has removed them."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.clean import stored_banks
+    from mkldist.run.upkeep import stored_banks
 
     banks, spec = stored_banks(outcome.path), outcome.plan.spec
     if banks:

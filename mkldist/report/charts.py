@@ -39,7 +39,7 @@ from mkldist.analysis.losses import LABEL_UNITS, RanksOverDataSets, in_units
 from mkldist.core.durable import check_free, replacing, write_file, writing
 from mkldist.core.metrics import loss_words
 from mkldist.errors import OutputError, ending_words
-from mkldist.report.facts import Facts, slug
+from mkldist.report.sentences import Facts, slug
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
 if TYPE_CHECKING:

@@ -26,14 +26,16 @@ from mkldist.report.charts import (
     rank_chart,
     weight_charts,
 )
-from mkldist.report.facts import Facts, origin_of, records
 from mkldist.report.scaling import charts_of, exponents_table, growth_cautions
 from mkldist.report.sentences import (
     SIZES_SHARE,
     Caution,
+    Facts,
     answers_of,
     cautions,
     headline,
+    origin_of,
+    records,
     warnings,
 )
 from mkldist.report.tables import (

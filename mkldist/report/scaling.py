@@ -17,8 +17,7 @@ from mkldist.analysis.growth import PARTS, SIZES, Growth
 from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import HEIGHT, Chart, figure_of
-from mkldist.report.facts import Facts, origin_of, records, slug
-from mkldist.report.sentences import Caution, shared_times
+from mkldist.report.sentences import Caution, Facts, origin_of, records, shared_times, slug
 from mkldist.report.tables import Cell, Row, Table, keyed, numbers, text, with_ends
 from mkldist.results.folder import inputs_of
 

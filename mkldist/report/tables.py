@@ -25,12 +25,14 @@ from mkldist.core.metrics import (
     p_value_text,
 )
 from mkldist.core.terminal import plain_table
-from mkldist.report.facts import Facts, records, slug
 from mkldist.report.sentences import (
     SHOWN_LEVELS,
+    Facts,
     captions,
     difference,
     percent,
+    records,
+    slug,
     value_text,
     worse,
 )

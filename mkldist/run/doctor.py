@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -62,74 +62,62 @@ class Finding:
 
 
 def examine(folder: Path) -> Iterator[Finding]:
-    """Yield the findings, quick ones first."""
+    """Yield the findings on this machine, quick ones first."""
+    import scipy.linalg  # noqa: F401  # loads the library whose threads are counted
+    from threadpoolctl import threadpool_info
+
     yield Finding("mkldist", f"{metadata.version('mkldist')}, {Path(__file__).parents[1]}")
     yield Finding("Python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("system", f"{platform.system()} {platform.release()}, {platform.machine()}")
-    yield _packages()
-    yield _processors()
-    yield _memory()
-    yield _linear_algebra()
+    there = {name: version for name in PACKAGES if (version := _version(name))}
+    missing = ", ".join(name for name in PACKAGES if name not in there)
+    advice = f"Install {missing}: pip install mkldist" if missing else ""
+    words = ", ".join(f"{name} {version}" for name, version in there.items())
+    yield Finding("packages", words, advice, hinders=bool(missing))
+    usable, of_all = n_processors(), os.cpu_count() or 1
+    but = f" of {of_all} that this process may use" * (usable != of_all)
+    yield Finding("processors", f"{usable}{but}")
+    available = available_memory()
+    words = f"{readable_bytes(available)} of {readable_bytes(physical_memory())} available"
+    few = "Give --memory, and fewer --workers" if available < SMALL_MEMORY else ""
+    yield Finding("memory", words, few)
+    libraries = {
+        f"{pool.get('internal_api')} {pool.get('version')}, {pool.get('num_threads')} threads"
+        for pool in threadpool_info()
+        if pool.get("user_api") == "blas"
+    }
+    given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
+    words = ", ".join([*sorted(libraries), *given] or ["unknown"])
+    yield Finding("BLAS", f"{words}; workers take one each")
     if jit_is_disabled():
         found = "none by NUMBA_DISABLE_JIT"
         yield Finding("compiled code", found, "Unset it: Python is slow")
     yield from _disk(folder)
-    yield _node_cache()
+    cache = default_directory()
+    files = [file.stat().st_size for file in cache.glob(f"*{SUFFIX}")] if cache.is_dir() else []
+    words = f"{readable_bytes(sum(files))} of {readable_bytes(DEFAULT_BUDGET)} in {cache}"
+    above = next(place for place in (cache, *cache.parents) if place.exists())
+    refused = f"It cannot be written: set {DIRECTORY_VARIABLE} to a folder of a local disk"
+    yield Finding("node cache", words, "" if os.access(above, os.W_OK) else refused)
 
 
-def _packages() -> Finding:
-    found, missing = [], []
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            missing.append(name)
-    advice = f"Install {', '.join(missing)}: pip install mkldist" if missing else ""
-    return Finding("packages", ", ".join(found), advice, hinders=bool(missing))
-
-
-def _processors() -> Finding:
-    usable, there = n_processors(), os.cpu_count() or 1
-    words = f"{usable}" if usable == there else f"{usable} of {there} that this process may use"
-    return Finding("processors", words)
-
-
-def _memory() -> Finding:
-    available = available_memory()
-    words = f"{readable_bytes(available)} of {readable_bytes(physical_memory())} available"
-    few = available < SMALL_MEMORY
-    return Finding("memory", words, "Give --memory, and fewer --workers" if few else "")
-
-
-def _linear_algebra() -> Finding:
-    import scipy.linalg  # noqa: F401  # loads the library whose threads are counted
-    from threadpoolctl import threadpool_info
-
-    pools = [pool for pool in threadpool_info() if pool.get("user_api") == "blas"]
-    words = {
-        f"{pool.get('internal_api')} {pool.get('version')}, {pool.get('num_threads')} threads"
-        for pool in pools
-    }
-    given = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
-    message = "; workers take one each"
-    return Finding("BLAS", ", ".join([*sorted(words), *given] or ["unknown"]) + message)
+def _version(name: str) -> str:
+    """Return the version of an installed package; empty if it is not installed."""
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(name)
+    return ""
 
 
 def _disk(folder: Path) -> Iterator[Finding]:
     """Yield the room, the speed and the locks of a folder's disk."""
     usage = shutil.disk_usage(folder)
-    free = (
-        f"{readable_bytes(usage.free)} of {readable_bytes(usage.total)} free at {folder.absolute()}"
-    )
-    yield Finding("disk", free)
+    free = f"{readable_bytes(usage.free)} of {readable_bytes(usage.total)} free"
+    yield Finding("disk", f"{free} at {folder.absolute()}")
     probe = folder / f".mkldist-doctor-{os.getpid()}"
     try:
         speed = speed_of_writing(probe)
-        yield Finding(
-            "disk speed",
-            f"{speed / 2**20:.0f} MiB/s written and flushed",
-            "" if speed > SLOW else "Choose a faster disk for banks: outputs.banks",
-        )
+        slow = "" if speed > SLOW else "Choose a faster disk for banks: outputs.banks"
+        yield Finding("disk speed", f"{speed / 2**20:.0f} MiB/s written and flushed", slow)
         with locked(probe.with_suffix(".lock")):
             yield Finding("locks", "work")
     except Exception as error:
@@ -138,17 +126,6 @@ def _disk(folder: Path) -> Iterator[Finding]:
     finally:
         probe.unlink(missing_ok=True)
         probe.with_suffix(".lock").unlink(missing_ok=True)
-
-
-def _node_cache() -> Finding:
-    folder = default_directory()
-    files = [file.stat().st_size for file in folder.glob(f"*{SUFFIX}")] if folder.is_dir() else []
-    words = f"{readable_bytes(sum(files))} of {readable_bytes(DEFAULT_BUDGET)} in {folder}"
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    advice = ""
-    if not os.access(there, os.W_OK):
-        advice = f"It cannot be written: set {DIRECTORY_VARIABLE} to a folder of a local disk"
-    return Finding("node cache", words, advice)
 
 
 def speed_of_writing(path: Path) -> float:

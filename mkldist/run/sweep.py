@@ -42,7 +42,6 @@ from mkldist.results.journal import Journal, environment
 from mkldist.results.layout import lay_out
 from mkldist.results.schema import RunState
 from mkldist.results.status import lacking_runs
-from mkldist.run.clean import remove_stored
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.local_workers import remove_abandoned
 from mkldist.run.progress import Counts, Progress, make_progress
@@ -59,6 +58,7 @@ from mkldist.run.sweep_setup import (
     tree_facts,
     with_recorded,
 )
+from mkldist.run.upkeep import remove_stored
 from mkldist.spec.kinds import TRIAL
 from mkldist.spec.model import SweepSpec
 

@@ -46,12 +46,12 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.folder import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
-from mkldist.run.clean import remove_bank
 from mkldist.run.probe import do_where_equal, versions_here
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
 from mkldist.run.sweep_setup import BankKey, Work
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
+from mkldist.run.upkeep import remove_bank
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
 

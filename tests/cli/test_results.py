@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from mkldist.cli.results import report_command, scale_command
 from mkldist.errors import OutputError
 from mkldist.report import scaling
-from mkldist.report.facts import origin_of
+from mkldist.report.sentences import origin_of
 from mkldist.results.journal import Journal
 from tests.analysis.studies import LAWS, study
 from tests.cli.commands import run, run_here

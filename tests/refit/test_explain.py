@@ -18,8 +18,8 @@ from mkldist.data.snapshot import load_snapshot
 from mkldist.errors import InputError, SpecError
 from mkldist.fit.explain import explain, explained_runs, permuted_labels
 from mkldist.fit.select import inputs_of
-from mkldist.report.facts import Facts
 from mkldist.report.page import made_page
+from mkldist.report.sentences import Facts
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
 from mkldist.results.rows import weight_rows

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mkldist.report.facts import Facts
+from mkldist.report.sentences import Facts
 from mkldist.run.cluster import ConnectOptions
 from tests.report.made_up import made_up
 

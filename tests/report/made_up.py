@@ -14,8 +14,8 @@ import xarray as xr
 from mkldist.analysis.explanation import Explanation, Share
 from mkldist.analysis.statistics import Interval
 from mkldist.core.metrics import METRICS
-from mkldist.report.facts import Facts
 from mkldist.report.scaling import ScalingStudy
+from mkldist.report.sentences import Facts
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
 from mkldist.results.schema import RunState

@@ -27,8 +27,8 @@ from mkldist.report.charts import (
     path_charts,
     weight_charts,
 )
-from mkldist.report.facts import Facts, origin_of, records
 from mkldist.report.page import GENERATOR, HEAD, ORIGIN, Page, Section, check_target, made_page
+from mkldist.report.sentences import Facts, origin_of, records
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.results.schema import RunState

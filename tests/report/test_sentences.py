@@ -10,10 +10,10 @@ import pytest
 from mkldist.analysis.comparison import EqualSettings, OverDataSets, ResultsComparison
 from mkldist.analysis.statistics import Interval, Posterior
 from mkldist.core.metrics import METRICS
-from mkldist.report.facts import Facts
 from mkldist.report.sentences import (
     SIZES_SHARE,
     Caution,
+    Facts,
     answer_sentences,
     answers_of,
     captions,

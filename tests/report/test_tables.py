@@ -13,9 +13,8 @@ import xarray as xr
 
 from mkldist.analysis.summary import TO_TRY
 from mkldist.core.metrics import METRICS
-from mkldist.report.facts import Facts
 from mkldist.report.page import Page, Section
-from mkldist.report.sentences import answer_sentences, answers_of
+from mkldist.report.sentences import Facts, answer_sentences, answers_of
 from mkldist.report.tables import (
     Cell,
     Table,

@@ -22,10 +22,9 @@ from mkldist.results.layout import lay_out
 from mkldist.run import sweep as clean_sweep
 from mkldist.run import sweep_loop
 from mkldist.run.bank_refs import cached_laplacian, laplacian
-from mkldist.run.clean import remove, stored_banks, total_bytes
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import build_banks, run_sweep
-from mkldist.run.verify import verify
+from mkldist.run.upkeep import remove, stored_banks, total_bytes, verify
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import stored
