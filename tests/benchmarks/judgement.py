@@ -105,7 +105,10 @@ def swept(x: np.ndarray, y: np.ndarray, new: np.ndarray) -> Fitted:
             command = [sys.executable, "-m", "mkldist", *words.split()]
             subprocess.run(command, check=True, cwd=folder, capture_output=True)
         fitted = mkldist.load_model(model)
-        return fitted.predict(new), fitted.decision_function(new)
+        decided = fitted.decision_function(new)
+        order = np.argsort(fitted.labels.classes)  # the model's second class is the rarer one
+        decided = decided * (order[1] - order[0]) if decided.ndim == 1 else decided[:, order]
+        return fitted.predict(new), decided
 
 
 def grid(d: int) -> GridSearchCV:
