@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mkldist.fit.model import Model, load_model
     from mkldist.from_python.listings import list_kernels, list_methods
     from mkldist.from_python.plans import plan
-    from mkldist.from_python.sweeps import rerun, sweep
+    from mkldist.from_python.sweeps import sweep
     from mkldist.results.rows import concat, selected, to_frame
     from mkldist.results.tree import open_results
     from mkldist.solvers.base import Solution
@@ -50,7 +50,6 @@ _EXPORTS = {
     "load_model": "mkldist.fit.model",
     "open_results": "mkldist.results.tree",
     "plan": "mkldist.from_python.plans",
-    "rerun": "mkldist.from_python.sweeps",
     "selected": "mkldist.results.rows",
     "set_bank_cache": "mkldist.fit.estimators",
     "solve": "mkldist.fit.api",
@@ -78,7 +77,6 @@ __all__ = [
     "open_results",
     "plan",
     "plot",
-    "rerun",
     "selected",
     "set_bank_cache",
     "solve",

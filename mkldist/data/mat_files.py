@@ -39,19 +39,14 @@ class MatArrays(NamedArrays):
     writer = "{0} = …; save('file.mat', '{0}', …)"
 
     def __init__(self, names: list[str], read: Callable[[str], Any], where: str) -> None:
-        self._names, self._read, self.where = names, read, where
+        super().__init__(dict.fromkeys(names), where)
+        self._read = read
         taken = {name: self._own(name) for name in OTHER_NAMES}
         self.notes = tuple(
             f"variable {own!r} is taken as {name}"
             for name, own in taken.items()
             if own not in (name, None)
         )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
     def __contains__(self, name: object) -> bool:
         return self._own(name) is not None
@@ -71,10 +66,10 @@ class MatArrays(NamedArrays):
 
     def _own(self, name: object) -> str | None:
         """Return the variable that a name means: its own, or one that is called so."""
-        if name in self._names:
+        if name in self._arrays:
             return str(name)
         words = (_folded(str(name)), *OTHER_NAMES.get(str(name), ()))
-        return next((own for word in words for own in self._names if _folded(own) == word), None)
+        return next((own for word in words for own in self if _folded(own) == word), None)
 
 
 def _folded(name: str) -> str:

@@ -53,10 +53,21 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     written, for hints.
     """
 
-    where: str
     writer: str
     transpose = False  # True if rows of `x` are features
     notes: tuple[str, ...] = ()  # which arrays stand for others
+
+    def __init__(self, arrays: Mapping[str, Any], where: str) -> None:
+        self._arrays, self.where = arrays, where
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
         """Return an array of `what` that the source must have."""
@@ -88,25 +99,14 @@ class Archive(NamedArrays):
 
     writer = "np.savez(file, {}=…)"
 
-    def __init__(self, npz: Mapping[str, npt.NDArray[Any]], where: str) -> None:
-        self._npz, self.where = npz, where
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._npz)
-
-    def __len__(self) -> int:
-        return len(self._npz)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._npz
-
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name not in self._npz:
+        if name not in self._arrays:
             raise KeyError(name)
         place = f"{self.where}, array {name!r}"
         try:
             self._check_size(name, place)
-            return self._npz[name]
+            array: npt.NDArray[Any] = self._arrays[name]
+            return array
         except DataError:
             raise
         except MemoryError as error:
@@ -123,7 +123,7 @@ class Archive(NamedArrays):
 
     def _check_size(self, name: str, place: str) -> None:
         """Refuse an array that unpacks to far more than arrays do, or that is cut."""
-        archive: zipfile.ZipFile | None = getattr(self._npz, "zip", None)
+        archive: zipfile.ZipFile | None = getattr(self._arrays, "zip", None)
         if archive is None or f"{name}.npy" not in archive.namelist():
             return
         entry = archive.getinfo(f"{name}.npy")

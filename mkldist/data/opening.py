@@ -81,11 +81,11 @@ def check_unpacked(size: int, packed: int, where: str, kind: str, unpacker: str)
         )
 
 
-def check_file(path: Path, where: str, advice: str = PATHS) -> None:
+def check_file(path: Path, where: str) -> None:
     """Raise unless `path` is a file with content."""
     if not exists(path):
         near = sorted(p.name for p in path.parent.iterdir()) if exists(path.parent) else []
-        hint = nearest(path.name, near) or advice
+        hint = nearest(path.name, near) or PATHS
         raise DataError(where, "no such file", "an existing file", hint)
     if path.is_dir():
         raise DataError(

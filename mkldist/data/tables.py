@@ -611,12 +611,10 @@ def of_categories(kind: Any) -> bool:
     return own is not None and not (is_numeric_dtype(own) or is_bool_dtype(own))
 
 
-def frame_features(
-    frame: pd.DataFrame, where: str, hint: str = BY_PANDAS, row_labels: RowLabels = FROM_ZERO
-) -> Floats:
+def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Floats:
     """Return the columns of a frame as :func:`frame_numbers` does; refuse other values."""
     problems = TableProblems(where, hint=hint)
-    x = frame_numbers(frame, row_labels, problems)
+    x = frame_numbers(frame, FROM_ZERO, problems)
     problems.check(len(x))
     if not x.shape[1]:
         expected = "at least one feature column"

@@ -123,16 +123,8 @@ class ZarrArrays(NamedArrays):
     writer = "zarr.save_group(folder, {}=…)"
 
     def __init__(self, arrays: Mapping[str, Any], where: str, hint: str = FEWER) -> None:
-        self._arrays, self.where, self._hint = arrays, where, hint
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        super().__init__(arrays, where)
+        self._hint = hint
 
     def __getitem__(self, name: str) -> Array:
         return whole_array(self._arrays[name], f"{self.where}, array {name!r}", self._hint)

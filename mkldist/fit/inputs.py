@@ -158,39 +158,35 @@ def _refused(
     in_memory: int | None,
 ) -> SpecError:
     """Return the error of what a method does not take besides the labels, and which others do."""
-
-    def others(facts: ProblemFacts) -> str:
-        return f"{refusal.others}: {one_of(methods_for(replace(facts, targets=None)))}"
-
-    name, reason, expected = method.name, refusal.reason, refusal.expected
-    match refusal.part:
-        case Part.LAPLACIAN if problem.laplacian:
-            found = f"one for {name}, which {reason}"
-            able = others(ProblemFacts(laplacian=True))
-            return SpecError("laplacian", found, f"{expected}, or {able}")
-        case Part.LAPLACIAN:
+    name, reason, part = method.name, refusal.reason, refusal.part
+    facts = {
+        Part.LAPLACIAN: ProblemFacts(laplacian=True),
+        Part.FACTORS: ProblemFacts(factors=True),
+        Part.ROUNDED: ProblemFacts(factors=True, rounded=True),
+    }.get(part, problem)
+    others = f"{refusal.others}: {one_of(methods_for(replace(facts, targets=None)))}"
+    own = f"{refusal.expected}, or {others}"
+    match part:
+        case Part.LAPLACIAN if not problem.laplacian:
             found = f"none for {name}, which {reason}"
-            return SpecError("laplacian", found, expected, MAKE_LAPLACIAN)
+            return SpecError("laplacian", found, refusal.expected, MAKE_LAPLACIAN)
+        case Part.LAPLACIAN:
+            return SpecError("laplacian", f"one for {name}, which {reason}", own)
         case Part.CLASSES:
             found = f"{name} with labels of shape {shape}, but it {reason}"
-            return SpecError(
-                "method", found, others(problem), "Or call it for one column at a time"
-            )
+            return SpecError("method", found, others, "Or call it for one column at a time")
         case Part.FOLDS:
-            return SpecError("folds", f"{folds}", expected, "Lower it, or omit it")
+            return SpecError("folds", f"{folds}", refusal.expected, "Lower it, or omit it")
         case Part.FACTORS:
             found = f"{name} on a bank of factors, but it {reason}, which half of "
             found += f"this machine's memory holds up to {in_memory:,} points"
-            able = others(ProblemFacts(factors=True))
-            return SpecError("method", found, able, "Or make the bank with another backend")
+            return SpecError("method", found, others, "Or make the bank with another backend")
         case Part.ROUNDED:
             found = f"{name} on a bank of factors of float32, but it {reason}"
-            able = others(ProblemFacts(factors=True, rounded=True))
-            return SpecError("method", found, able, f"Or make the bank with {expected}")
-    word = refusal.part.value  # weights or groups
-    return SpecError(
-        word, f"{word} for {name}, which {reason}", f"{expected}, or {others(problem)}"
-    )
+            hint = f"Or make the bank with {refusal.expected}"
+            return SpecError("method", found, others, hint)
+    word = part.value  # weights or groups
+    return SpecError(word, f"{word} for {name}, which {reason}", own)
 
 
 def _fits(values: Sequence[float], target: Target) -> bool:

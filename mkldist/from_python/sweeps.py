@@ -1,4 +1,4 @@
-"""Sweeps from Python: :func:`sweep` and :func:`rerun` do what these commands do."""
+"""Sweeps from Python: :func:`sweep` does what the command does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mkldist.data.inputs import SUFFIX, InputData, input_data
 from mkldist.errors import FailedRunsWarning, InputError, MkldistError, SpecError, nearest
 from mkldist.kernels.families import plain
 from mkldist.methods.regularizers import Regularizer, written
-from mkldist.results.folder import OutputFolder, output_path, results_of, sweep_file_of
+from mkldist.results.folder import OutputFolder, output_path, sweep_file_of
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
@@ -30,7 +30,6 @@ from mkldist.spec.model import SweepSpec
 if TYPE_CHECKING:
     import xarray as xr
 
-    from mkldist.analysis.comparison import Agreement
     from mkldist.run.sweep import SweepOutcome
 
 SOURCES = ("source", "file", "grams")
@@ -233,71 +232,6 @@ def _warn_of_failures(outcome: SweepOutcome) -> None:
             FailedRunsWarning,
             stacklevel=4,
         )
-
-
-@with_short_errors
-def rerun(
-    results: str | Path,
-    *,
-    output: str | Path | None = None,
-    data_dirs: str | Path | Sequence[str | Path] = (),
-    workers: int | None = None,
-    threads_per_worker: int = 1,
-    scheduler: str | None = None,
-    cluster: str | Path | None = None,
-    progress: bool = True,
-    allow_code: bool = False,
-) -> Agreement:
-    """Run the sweep of some results again, into another folder, and compare both.
-
-    The sweep is that of the results, whatever its file says now.  After any interruption the same
-    call resumes.
-
-    Parameters
-    ----------
-    results : str or Path
-        Folder of a sweep's results, its file or its name.
-    output : str or Path, optional
-        Folder of the new results; by default beside the former ones, under their name and
-        ``-rerun``.
-    data_dirs, workers, threads_per_worker, scheduler, cluster, progress, allow_code
-        As for :func:`mkldist.sweep`.
-
-    Returns
-    -------
-    Agreement
-        How many runs are in both and equal to the bit, the largest differences of objectives and
-        losses, and the runs whose certificates contradict each other; ``holds`` is False if there
-        are such runs or some are in one of both alone.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For results or data that cannot be used, or data that differ from those of the runs.
-    mkldist.errors.ClusterError
-        When workers cannot be started or the scheduler is lost.
-
-    Examples
-    --------
-    >>> import mkldist
-    >>> mkldist.rerun("results/quickstart").holds  # doctest: +SKIP
-    True
-    """
-    from mkldist.run.rerun import Rerun, rerun_folder
-
-    check_flags(progress=progress, allow_code=allow_code)
-    options = worker_choice(workers, threads_per_worker, scheduler, cluster)
-    folder = results_of(as_path("results", results))
-    new = rerun_folder(folder) if output is None else as_path("output", output)
-    folders = tuple(given_folders("data_dirs", data_dirs))
-    again = Rerun(folder, new, folders, options, allow_code)
-    again.check_data()
-    again.run(
-        console=standard_error if progress else None,
-        resume_command="the same call of mkldist.rerun, or "
-        + command_line("rerun", folder, "-o", new),
-    )
-    return again.agreement()
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from mkldist.cli import command
 from mkldist.errors import (
     FailedRunsWarning,
     MkldistError,
-    OutputError,
     SpecError,
     UnfitClusterError,
 )
@@ -34,7 +33,7 @@ from mkldist.results.status import sweep_status
 from mkldist.run.saved_inputs import FROM_FILES
 from mkldist.spec.load import load_sweep
 from mkldist.spec.model import SweepSpec
-from tests.run.sweeps import misbehaving_methods, record_times, run_here, sweep_text, wait_until
+from tests.run.sweeps import misbehaving_methods, record_times, wait_until
 
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -381,39 +380,6 @@ def test_folders_are_one_path_or_several(tmp_path):
     for wrong in (3, None, b"/tmp"):
         with pytest.raises(SpecError, match=r"^data_dirs: found .*; expected folders"):
             given_folders("data_dirs", wrong)
-
-
-@pytest.mark.slow
-def test_a_rerun_agrees_to_the_bit_and_lies_beside(tmp_path):
-    run_here(sweep_text({"uniform": [1.0, 10.0]}), tmp_path / "r", None)
-    found = mkldist.rerun(tmp_path / "r", workers=0, progress=False)
-    assert found.holds
-    assert found.n_runs == found.n_equal == 4
-    assert (tmp_path / "r-rerun" / "tree.layout").is_file()
-
-
-@pytest.mark.slow
-def test_a_rerun_into_the_same_folder_and_wrong_workers_are_refused(tmp_path):
-    run_here(sweep_text({"uniform": [1.0]}), tmp_path / "r", None)
-    with pytest.raises(OutputError, match="another folder"):
-        mkldist.rerun(tmp_path / "r", output=tmp_path / "r")
-    with pytest.raises(SpecError, match="workers"):
-        mkldist.rerun(tmp_path / "r", workers=-1)
-
-
-@pytest.mark.parametrize(
-    ("argument", "given"),
-    [
-        ("results", {"results": 3}),
-        ("output", {"results": ".", "output": 3}),
-        ("data_dirs", {"results": ".", "data_dirs": [None]}),
-        ("cluster", {"results": ".", "cluster": 3.5}),
-    ],
-)
-def test_what_is_no_path_is_refused_by_its_argument(argument, given, tmp_path):
-    run_folder = {"results": tmp_path} | {k: v for k, v in given.items() if v != "."}
-    with pytest.raises(SpecError, match=rf"^{argument}: found .*; expected a path"):
-        mkldist.rerun(**run_folder)
 
 
 def deep(error):

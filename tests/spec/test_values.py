@@ -110,7 +110,7 @@ def test_paths_are_refused_by_their_argument(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SpecError, match=r"^output: found .*; expected a path"):
         mkldist.sweep(SPEC, output=5, workers=0, progress=False)
-    for function in (mkldist.open_results, mkldist.load_model, mkldist.rerun):
+    for function in (mkldist.open_results, mkldist.load_model):
         with pytest.raises(SpecError, match=r"^(path|results): found .*; expected a path"):
             function(b"a")
     assert list(tmp_path.iterdir()) == []
@@ -122,7 +122,7 @@ def test_flags_are_true_or_false(value, tmp_path, monkeypatch):
     check_flags(progress=True, allow_code=False)
     calls = {
         "retry_failed": lambda given: mkldist.sweep(SPEC, workers=0, **given),
-        "progress": lambda given: mkldist.rerun(tmp_path, **given),
+        "progress": lambda given: mkldist.sweep(SPEC, workers=0, **given),
         "allow_unencrypted": lambda given: mkldist.sweep(SPEC, workers=0, **given),
     }
     for name, call in calls.items():
@@ -131,7 +131,6 @@ def test_flags_are_true_or_false(value, tmp_path, monkeypatch):
     for call in (
         lambda given: mkldist.sweep(SPEC, **given),
         lambda given: mkldist.plan(SPEC, **given),
-        lambda given: mkldist.rerun(tmp_path, **given),
         lambda given: mkldist.load_model(tmp_path / "m.model", **given),
     ):
         with pytest.raises(SpecError, match=f"^allow_code: found {value!r}; expected True"):
