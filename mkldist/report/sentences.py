@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -77,7 +76,7 @@ from mkldist.results.rows import (
 from mkldist.results.schema import DATA, DATASET_SERIES, RunState, metric_of
 from mkldist.results.status import SweepStatus, sweep_status
 from mkldist.results.tree import Snapshot
-from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
+from mkldist.solvers.progress import StopReason
 from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
@@ -387,12 +386,9 @@ def _question(facts: Facts) -> str:
     kernels = {int(n.ds["n_kernels"]) for _, n in facts.nodes if "n_kernels" in n.ds.coords}
     done, planned = facts.count(RunState.COMPLETE), len(facts.runs)
     state = f"all {planned:,} runs" if done == planned else f"{done:,} of {planned:,} runs"
-    places = {p["dataset"]: str(n.attrs.get(DATASET_SERIES, p["dataset"])) for p, n in facts.nodes}
-    sizes = Counter(places.values())
-    data = [f"{name} in {n} sizes" if n > 1 else name for name, n in sizes.items()]
-    on = named(data, "data set") + f" in {len(places)} sizes" * (
-        len(data) > MOST_NAMED and len(places) > len(sizes)
-    )
+    series = {str(n.attrs.get(DATASET_SERIES, p["dataset"])): None for p, n in facts.nodes}
+    n_sizes = len(facts.datasets)
+    on = named([*series], "data set") + f" in {n_sizes} sizes" * (n_sizes > len(series))
     return (
         f"The sweep compares {pluralize(len(methods), 'method')} on {on} with {_span(kernels)} "
         f"kernels and {_span(splits)} split{'s' * (splits != {1})}; {state} are complete."
@@ -445,34 +441,17 @@ def difference(row: Row) -> str:
 
 
 def _certified(facts: Facts) -> str:
+    """Return how many runs reached their tolerance; the table of certificates has what is left."""
     rows = facts.runs[facts.runs["state"] == RunState.COMPLETE.value]
     if rows.empty:
         return "No run has a certificate yet."
-    met = rows[rows["stop_reason"] == StopReason.CONVERGED.value]
-    words = {"gap": "certified duality gap", "exact_gap": "gap to the kernels of factors",
-             STATIONARITY: STATIONARITY}  # fmt: skip
-    left = [f"a {words[name]} of at most {text}" for name, text in _largest(met, words).items()]
-    which = "All" if len(met) == len(rows) else f"{len(met):,} of"
-    sampled = int(met[SAMPLED].notna().sum()) if SAMPLED in met else 0
-    failed = facts.count(RunState.FAILED)
-    return (
-        f"{which} {len(rows):,} complete runs reached their tolerance"
-        + f", with {', '.join(left)}" * bool(left)
-        + f"; {pluralize(sampled, 'gap')} of these are estimated by a sample of the points"
-        * bool(sampled)
-        + f"; {pluralize(failed, 'run')} failed" * bool(failed)
-        + "."
-    )
-
-
-def _largest(rows: pd.DataFrame, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the largest values of columns that have any."""
-    largest = {name: float(rows[name].max()) for name in names if name in rows}
-    return {
-        name: f"{value:.1e}" if value and np.isfinite(value) else f"{value:g}"
-        for name, value in largest.items()
-        if not np.isnan(value)
-    }
+    n_met = int((rows["stop_reason"] == StopReason.CONVERGED.value).sum())
+    n_failed, gap = facts.count(RunState.FAILED), rows["gap"].max()
+    which = "All" if n_met == len(rows) else f"{n_met:,} of"
+    all_proven = n_met == len(rows) and gap == gap  # NaN where no problem is convex
+    largest = f", with a certified gap of at most {gap:.1e}" * bool(all_proven)
+    failed = f"; {pluralize(n_failed, 'run')} failed" * bool(n_failed)
+    return f"{which} {len(rows):,} complete runs reached their tolerance{largest}{failed}."
 
 
 # Warnings.
