@@ -23,12 +23,10 @@ from mkldist.cli.options import (
     print_json,
     results_argument,
 )
-from mkldist.core.terminal import command_line, plain_table, standard_output
+from mkldist.core.terminal import command_line, standard_output
 from mkldist.core.wording import pluralize
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from mkldist.analysis.explanation import Explanation
     from mkldist.fit.model import Model
     from mkldist.fit.predictions import Score
@@ -362,10 +360,6 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-NAME_COLUMN = 18
-"""Width of the column of names, at least."""
-
-
 @click.command("explain")
 @click.argument("results", type=PATH, shell_complete=complete_results)
 @part_options
@@ -442,45 +436,16 @@ def print_explanation(explanation: Explanation) -> None:
     from rich.text import Text
 
     from mkldist.report.sentences import captions, explanation_sentences, warnings
+    from mkldist.report.tables import explanation_table
 
     console = standard_output()
     console.print(Text(f"{explanation.dataset}: {explanation.method}", "bold"), highlight=False)
     for sentence in warnings(explanation):
         console.print(sentence, highlight=False)
     console.print()
-    console.print(explanation_table(explanation))
+    console.print(explanation_table([explanation]).for_terminal())
     for words in captions(explanation):
         console.print(Text(words, "dim"), highlight=False)
     console.print()
     for sentence in explanation_sentences(explanation)[len(warnings(explanation)) :]:
         console.print(sentence, highlight=False)
-
-
-def explanation_table(explanation: Explanation) -> Table:
-    """Return one table of views, then groups, features and kernels."""
-    from rich.text import Text
-
-    from mkldist.analysis.explanation import LEVELS
-    from mkldist.report.sentences import (
-        SHOWN_LEVELS,
-        name_of,
-        others_words,
-        share_cells,
-    )
-
-    headings = [
-        name for share in explanation.shares[:1] for name in share_cells(explanation, share)
-    ]
-    found = plain_table(["", *headings], no_wrap=True)
-    found.columns[0].min_width, found.columns[0].no_wrap = NAME_COLUMN, False
-    found.columns[0].overflow = "fold"
-    for level in SHOWN_LEVELS:
-        matter, others = explanation.shown(level)
-        if matter:
-            found.add_row(Text(LEVELS[level], "bold"))
-            for share in matter:
-                name = name_of(share, explanation.of(level))
-                found.add_row(Text(f" {name}"), *share_cells(explanation, share).values())
-        if matter and others and level != "kernel":
-            found.add_row(Text(f" {others_words(others)}", "dim"))
-    return found

@@ -642,18 +642,6 @@ SHOWN_LEVELS = ("view", "group", "feature", "kernel")
 OF_FEATURES = SHOWN_LEVELS[:3]
 
 
-def share_cells(explanation: Explanation, share: Share) -> dict[str, str]:
-    """Return the texts of a share by their headings; p-values where labels were permuted."""
-    active = f"{share.selected.mean * explanation.n_splits:.0f}/{explanation.n_splits}"
-    cells = {
-        "decision %": percent(share.decision),
-        "weights %": percent(share.weight),
-        "left out": worse(share.left_out, explanation.metric),
-        "active": active,
-    }
-    return cells | ({"p": p_value_text(share.p_value)} if explanation.n_permutations else {})
-
-
 def name_of(share: Share, same: Sequence[Share]) -> str:
     """Return rank and name, ``=`` after a rank that other shares of the level have too."""
     tied = sum(other.rank == share.rank for other in same) > 1

@@ -30,6 +30,8 @@ from mkldist.report.sentences import (
     Facts,
     captions,
     difference,
+    name_of,
+    others_words,
     percent,
     records,
     slug,
@@ -66,6 +68,7 @@ class Table:
     columns: Mapping[str, Callable[[Row], Cell]]  # what makes the cell of a row, by heading
     marked: Callable[[Row], bool] = lambda row: False  # whether a row stands out
     caption: str = ""
+    section: str = ""  # heading of a column whose texts stand above their rows in a terminal
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -96,19 +99,26 @@ class Table:
 
     def for_terminal(self) -> RenderableType:
         """Return headings and rows for a terminal; an asterisk follows the marked rows."""
-        rows = [[cell.text for cell in cells] for cells in self.rows]
-        for row, mark in zip(rows, self.marks, strict=True):
-            row[-1] += " *" if mark else "  " * any(self.marks)
+        from rich.text import Text
+
+        texts = pd.DataFrame([[cell.text for cell in cells] for cells in self.rows],
+                             columns=self.headings)  # fmt: skip
+        sections = texts.pop(self.section) if self.section else None
+        marks = [" *" if mark else "  " * any(self.marks) for mark in self.marks]
+        texts.iloc[:, -1] += marks
         headings = [
-            "\n".join(wrap(heading, max(map(len, (*heading.split(), *cells)))))
-            for heading, *cells in zip(self.headings, *rows, strict=True)
+            "\n".join(wrap(heading, max(map(len, (*heading.split(), *texts[heading])))))
+            for heading in map(str, texts)
         ]
-        left = next((i for i, is_number in enumerate(self.numeric) if is_number), len(headings))
+        numeric = [self.numeric[self.headings.index(heading)] for heading in texts]
+        left = numeric.index(True) if True in numeric else len(numeric)
         table = plain_table(headings, left=left, overflow="fold")
-        for column in table.columns[:left]:  # numbers fold before names do
-            column.no_wrap = True
-        for row in rows:
-            table.add_row(*row)
+        for column in table.columns[left:] if self.section else table.columns[:left]:
+            column.no_wrap = True  # numbers fold before names do, unless names are many
+        for place, row in enumerate(texts.itertuples(index=False)):
+            if sections is not None and (place == 0 or sections[place] != sections[place - 1]):
+                table.add_row(Text(sections[place], "bold"))
+            table.add_row(*(Text(" " * (sections is not None) + row[0]), *row[1:]))
         return table
 
     def file(self, folder: Path) -> Path:
@@ -273,28 +283,33 @@ def explanation_table(found: Sequence[Explanation]) -> Table:
     """Return the rows that matter of the best method on each data set."""
     tables = []
     for one in found:
-        matter = [share in one.shown(share.level)[0] and share.level in SHOWN_LEVELS
-                  for share in one.shares]  # fmt: skip
-        tables.append(one.table[matter].assign(dataset=one.dataset, method=one.method))
+        rows = one.table.assign(dataset=one.dataset, method=one.method, n_splits=one.n_splits)
+        for level in SHOWN_LEVELS:
+            (matter, others), same = one.shown(level), one.of(level)
+            own = rows[[any(share is other for other in matter) for share in one.shares]]
+            left = f", {others_words(others)}" if others and level != "kernel" else ""
+            names = [name_of(share, same) for share in matter]
+            tables.append(own.assign(set=f"{LEVELS[level]}{left}", shown=names))
     metrics = {one.dataset: one.metric for one in found}
 
     def interval(name: str, words: Callable[[Interval, Row], str]) -> Callable[[Row], Cell]:
         ends = (name, f"{name}_low", f"{name}_high")
         return keyed(name, lambda row: words(Interval(*(row[end] for end in ends)), row))
 
+    data = pd.concat(tables, ignore_index=True)
     columns: dict[str, Callable[[Row], Cell]] = {
-        "data set": text("dataset"),
-        "method": text("method"),
-        "set": lambda row: Cell(LEVELS[row["level"]]),
-        "name": text("name"),
-        "rank": numbers("rank"),
+        **({"data set": text("dataset"), "method": text("method")} if len(found) > 1 else {}),
+        "set": text("set"),
+        "name": text("shown"),
         "decision %": interval("decision", lambda own, _: percent(own)),
         "weights %": interval("weight", lambda own, _: percent(own)),
         "left out": interval("left_out", lambda own, row: worse(own, metrics[row["dataset"]])),
-        "active in %": interval("selected", lambda own, _: percent(own)),
+        "active": keyed(
+            "selected", lambda row: f"{row['selected'] * row['n_splits']:.0f}/{row['n_splits']}"
+        ),
+        **({"p": p_values("p_value")} if any(one.n_permutations for one in found) else {}),
     }
-    data = pd.concat(tables, ignore_index=True)
-    return Table("explanation", data, columns, caption=" ".join(captions(found[0])))
+    return Table("explanation", data, columns, caption=" ".join(captions(found[0])), section="set")
 
 
 def results_tables(facts: Facts) -> list[Table]:

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 import mkldist
 from mkldist.cli.models import explain_command, print_explanation
-from mkldist.cli.models import explanation_table as table
 from mkldist.cli.results import compare_command as command
 from mkldist.cli.results import legend
 from mkldist.core.terminal import as_text
 from mkldist.errors import InputError, StoreError
+from mkldist.report.tables import explanation_table
 from tests.analysis.made_up import made
 from tests.analysis.made_up import pair as made_up_pair
 from tests.cli.commands import run, run_here
@@ -299,7 +299,7 @@ def test_a_mistake_of_explain_is_one_message_and_writes_nothing(explained_folder
 
 def test_one_table_has_views_then_features_with_intervals(capsys):
     made = explanation(n_permutations=20)
-    assert max(map(len, as_text(table(made), 80).splitlines())) <= 80
+    assert max(map(len, as_text(explanation_table([made]).for_terminal(), 80).splitlines())) <= 80
     print_explanation(made)
     text = capsys.readouterr().out
     words = " ".join(text.replace("\N{NO-BREAK SPACE}", " ").split())

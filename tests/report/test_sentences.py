@@ -25,9 +25,9 @@ from mkldist.report.sentences import (
     pair_sentence,
     percent,
     sentences,
-    share_cells,
     worse,
 )
+from mkldist.report.tables import explanation_table
 from mkldist.results.schema import RunState
 from tests.analysis.made_up import pair
 from tests.report.made_up import N_SPLITS, NAN, NOTHING, around, explanation, share
@@ -203,9 +203,9 @@ def test_data_sets_together_are_told(n_datasets, p_holm, words):
 
 def test_a_row_has_every_share_with_its_interval():
     made, permuted = explanation(), explanation(n_permutations=20)
-    shown = share_cells(made, made.shares[0])
-    assert [*shown.values()] == ["60 [58, 62]", "20 [18, 22]", "5.0 [3.0, 7.0]", "3/6"]
-    assert share_cells(permuted, made.shares[0]) == shown | {"p": "0.040"}
+    shown = [cell.text for cell in explanation_table([made]).rows[0][2:]]
+    assert shown == ["60 [58, 62]", "20 [18, 22]", "5.0 [3.0, 7.0]", "3/6"]
+    assert [cell.text for cell in explanation_table([permuted]).rows[0][2:]] == [*shown, "0.040"]
     assert len(captions(permuted)) == len(captions(made)) + 1
     assert any("of 20, at least 0.048" in one for one in captions(permuted))
 
