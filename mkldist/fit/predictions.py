@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mkldist.calibration import Calibrated
-from mkldist.core.arrays import Array, Floats, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
 from mkldist.core.metrics import metrics_of
 from mkldist.core.threads import single_threaded
@@ -169,9 +169,11 @@ class _Account:
     n_rows: int = 0
     counts: Counter[Any] = field(default_factory=Counter)
     n_less_probable: int = 0
-    n_far: int = 0
     lacking: Counter[str] = field(default_factory=Counter)  # rows, by view or column of texts
-    far: Counter[int] = field(default_factory=Counter)  # rows, by feature
+    n_filled: int = 0  # rows, and these by feature
+    filled: Counter[int] = field(default_factory=Counter)
+    n_far: int = 0
+    far: Counter[int] = field(default_factory=Counter)
     values: list[Floats] = field(default_factory=list)  # of all rows, if they have labels
     labels: list[str] = field(default_factory=list)
 
@@ -204,7 +206,7 @@ class _Account:
         return columns
 
     def _count_odd(self, block: Block) -> None:
-        """Count rows that lack a view or a text, or have values far outside the range of the fit.
+        """Count rows that lack a view, a text or values, or have some far outside those of the fit.
 
         Features and views that no kernel uses do not count.
         """
@@ -214,20 +216,29 @@ class _Account:
                 self.lacking[name] += int((block.texts[:, column] == "").sum())
         if is_sparse(x):
             return
+        filled = np.isnan(x)
         for name, view in model.views.items():
             if view.missing is not None and np.isin(view.columns, self._used).any():
-                self.lacking[name] += int(lacking_rows(x, view).sum())
+                lacking = lacking_rows(x, view)
+                self.lacking[name] += int(lacking.sum())
+                filled[np.ix_(lacking, np.array(view.columns))] = False
+        self.n_filled += self._count(self.filled, filled[:, self._used])
         if model.ranges is not None:
             low, high = model.ranges[:, self._used]
             own = x[:, self._used]
             with np.errstate(over="ignore"):
                 far = np.maximum(low - own, own - high) > high - low
-            self.n_far += int(far.any(axis=1).sum())
-            self.far.update(dict(zip(self._used.tolist(), far.sum(axis=0).tolist(), strict=True)))
+            self.n_far += self._count(self.far, far)
+
+    def _count(self, by_feature: Counter[int], found: Bools) -> int:
+        """Count what was found by used feature, (r, u), and return in how many rows."""
+        by_feature.update(dict(zip(self._used.tolist(), found.sum(axis=0).tolist(), strict=True)))
+        return int(found.any(axis=1).sum())
 
     def notes(self, of_views: Mapping[str, int]) -> Iterator[str]:
         """Yield what is odd about the rows; `of_views` counts those without some views."""
-        model = self.model
+        model, names = self.model, self.model.feature_names
+        rows = pluralize(self.n_rows, "row")
         lacking = self.lacking | Counter(
             {name: of_views.get(name, 0) for name in (model.given.views if model.given else ())}
         )
@@ -238,24 +249,27 @@ class _Account:
                 if view is not None and view.missing == "impute":
                     done = "its features are filled there, as in the fit"
                 what = "column" if name in model.texts else "view"
-                yield f"{what} {name!r}: {count} of {pluralize(self.n_rows, 'row')} lack it; {done}"
+                yield f"{what} {name!r}: {count} of {rows} lack it; {done}"
+        if self.n_filled:
+            listed = [f"{names[c]!r} in {n}" for c, n in self.filled.most_common() if n]
+            yield (
+                f"{self.n_filled} of {rows} lack values, which are filled as in the fit: "
+                f"{truncate(listed, SHOWN)}"
+            )
         if self.n_far and model.ranges is not None:
             low, high = model.ranges
-            listed = truncate(
-                [
-                    f"{model.feature_names[c]!r} in {count} ({low[c]:.4g} to {high[c]:.4g})"
-                    for c, count in self.far.most_common()
-                    if count
-                ],
-                SHOWN,
-            )
+            listed = [
+                f"{names[c]!r} in {n} ({low[c]:.4g} to {high[c]:.4g})"
+                for c, n in self.far.most_common()
+                if n
+            ]
             yield (
-                f"{self.n_far} of {pluralize(self.n_rows, 'row')} have values outside the range of "
-                f"the fit by more than its width: {listed}"
+                f"{self.n_far} of {rows} have values outside the range of the fit by more than its "
+                f"width: {truncate(listed, SHOWN)}"
             )
         if self.n_less_probable and model.calibration is not None:
-            rows = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"
-            yield f"{rows} most probable one: {_rule_of(model.calibration)}"
+            found = f"{pluralize(self.n_less_probable, 'row')} predicted as another class than the"
+            yield f"{found} most probable one: {_rule_of(model.calibration)}"
 
     def label_numbers(self, labels: Sequence[str], where: str) -> Array:
         """Return labels as real values or numbers of classes; refuse those that are none."""

@@ -34,6 +34,7 @@ from mkldist.fit.predictions import write_predictions
 from tests.models.made_up import COLUMNS, made_up_model, made_up_table, made_up_views, plain_values
 
 TABLE = made_up_table()
+FULL = TABLE.fillna({"a": 0.5, "b": 0.5})
 
 
 def write(frame: pd.DataFrame, path: Path) -> Path:
@@ -108,7 +109,7 @@ def test_a_column_in_the_place_of_the_label_holds_labels(tmp_path, classes):
     names = ["row", "a", "b", "constant", "size", "answer"]
     format = {"header": False, "names": names}
     model = replace(model, columns=replace(model.columns, format=format))
-    rows = TABLE.assign(constant=1.0)[names[:-1]]
+    rows = FULL.assign(constant=1.0)[names[:-1]]
     label = "well" if classes else 2.5
     for last, known in ((label, True), (np.nan, True), ("small", False), (0.25, classes is None)):
         data = tmp_path / "new.csv"
@@ -410,7 +411,6 @@ def test_features_of_sparse_rows_have_their_places(tmp_path):
         assert rows.note == "1 feature that no row of the model's data has (f2), left out"
 
 
-TABLE_S = made_up_table()
 HALF = Calibrated((Sigmoid(2.0, 0.5),), threshold=-0.25)
 
 
@@ -430,11 +430,11 @@ def test_probabilities_follow_the_decision_and_read_back(tmp_path):
     calibrated().save(tmp_path / "a.model")
     model = mkldist.load_model(tmp_path / "a.model")
     assert model.calibration == HALF
-    done, found = predicted(model, TABLE_S, tmp_path)
+    done, found = predicted(model, FULL, tmp_path)
     assert list(found.columns) == ["row", "prediction", "decision", "probability"]
     expected = 1 / (1 + np.exp(-2.0 * found["decision"] - 0.5))
     np.testing.assert_allclose(found["probability"], expected)
-    probability = model.predict_proba(TABLE_S)[:, 1]
+    probability = model.predict_proba(FULL)[:, 1]
     np.testing.assert_allclose(found["probability"], probability, rtol=1e-14)
     assert found["prediction"].tolist() == np.where(expected >= 0.5, "well", "ill").tolist()
     assert done.notes == ()
@@ -444,7 +444,7 @@ def test_probabilities_follow_the_decision_and_read_back(tmp_path):
 def test_predictions_other_than_the_most_probable_class_are_counted(threshold, tmp_path):
     model = calibrated(replace(HALF, threshold=threshold))
     model.save(tmp_path / "a.model")
-    done, found = predicted(mkldist.load_model(tmp_path / "a.model"), TABLE_S, tmp_path)
+    done, found = predicted(mkldist.load_model(tmp_path / "a.model"), FULL, tmp_path)
     positive = found["decision"] >= threshold
     assert (found["prediction"] == "well").tolist() == positive.tolist()
     other = int((positive != (found["probability"] > 0.5)).sum())
@@ -457,7 +457,7 @@ def test_several_classes_have_a_probability_each(tmp_path):
     calibration = Calibrated(curves, class_weights=(1.0, 1.0, 3.0))
     model = calibrated(calibration, ("p", "q", "r"))
     model.save(tmp_path / "a.model")
-    _, found = predicted(mkldist.load_model(tmp_path / "a.model"), TABLE_S, tmp_path)
+    _, found = predicted(mkldist.load_model(tmp_path / "a.model"), FULL, tmp_path)
     values = found[["decision[p]", "decision[q]", "decision[r]"]].to_numpy().T
     by_hand = np.stack(
         [1 / (1 + np.exp(-values[0])), np.clip(values[1] / 2 + 0.5, 0, 1),
@@ -469,23 +469,23 @@ def test_several_classes_have_a_probability_each(tmp_path):
     best = (by_hand * [1.0, 1.0, 3.0]).argmax(axis=1)
     assert found["prediction"].tolist() == np.array(["p", "q", "r"])[best].tolist()
     plain = replace(model, calibration=replace(calibration, class_weights=()))
-    done, found = predicted(plain, TABLE_S, tmp_path, overwrite=True)
-    assert found["prediction"].tolist() == made_up_model(("p", "q", "r")).predict(TABLE_S).tolist()
+    done, found = predicted(plain, FULL, tmp_path, overwrite=True)
+    assert found["prediction"].tolist() == made_up_model(("p", "q", "r")).predict(FULL).tolist()
     other = int((by_hand.argmax(axis=1) != values.argmax(axis=0)).sum())
     assert [note.split()[0] for note in done.notes] == [str(other)]
 
 
 def test_a_model_without_probabilities_says_how_to_have_them():
     with pytest.raises(SpecError, match=r"found a model without a calibration.*--calibrate"):
-        made_up_model().predict_proba(TABLE_S)
+        made_up_model().predict_proba(FULL)
 
 
 @pytest.mark.parametrize("by", ["views", "features", "kernels"])
 @pytest.mark.parametrize("classes", [("ill", "well"), ("p", "q", "r")], ids=len)
 def test_contributions_and_intercept_are_the_decision(by, classes, tmp_path):
     model = replace(made_up_model(classes), views={"pair": View((0, 1)), "size": View((2, 3))})
-    _, found = predicted(model, TABLE_S, tmp_path, explained_by=by)
-    table = model.contributions(TABLE_S, by=by)
+    _, found = predicted(model, FULL, tmp_path, explained_by=by)
+    table = model.contributions(FULL, by=by)
     for c in [""] if len(classes) == 2 else [f"[{name}]" for name in classes]:
         own = [n for n in found if n.startswith(f"contribution{c}[")]
         parts = found[[*own, f"intercept{c}"]]
@@ -511,7 +511,7 @@ def test_contributions_of_views_are_those_of_their_kernels():
 
 
 def test_scores_are_those_of_scikit_learn(tmp_path):
-    table = TABLE_S.assign(answer=np.where(TABLE_S["b"] > 0.2, "well", "ill"))
+    table = FULL.assign(answer=np.where(FULL["b"] > 0.2, "well", "ill"))
     labels = replace(made_up_model().labels, answers=(0.9, 0.1))
     done, found = predicted(replace(calibrated(), labels=labels), table, tmp_path, scored=True)
     y, own = table["answer"], found["prediction"]
@@ -544,11 +544,11 @@ def test_codes_that_are_one_number_are_scored_apart(tmp_path):
 
 def test_real_values_are_scored_without_a_file(tmp_path):
     model = made_up_model(None)
-    y = np.round(model.predict(TABLE_S) + np.linspace(-1, 1, len(TABLE_S)), 6)
-    TABLE_S.assign(answer=y).to_csv(tmp_path / "new.csv", index=False)
+    y = np.round(model.predict(FULL) + np.linspace(-1, 1, len(FULL)), 6)
+    FULL.assign(answer=y).to_csv(tmp_path / "new.csv", index=False)
     done = write_predictions(model, tmp_path / "new.csv", None, scored=True)
     assert [*done.score.values] == ["rmse", "mae", "r2"]
-    assert done.score.values["r2"] == pytest.approx(r2_score(y, model.predict(TABLE_S)))
+    assert done.score.values["r2"] == pytest.approx(r2_score(y, model.predict(FULL)))
     of_fit = replace(model, labels=replace(model.labels, answers=(1.0, 2.0)))  # mean, median
     plain = write_predictions(of_fit, tmp_path / "new.csv", None, scored=True).score.of_constant
     assert plain["rmse"] == pytest.approx(np.sqrt(np.mean((y - 1.0) ** 2)))
@@ -584,18 +584,27 @@ def test_arrays_have_their_labels_beside_them(tmp_path):
     ],
 )
 def test_labels_that_cannot_be_scored_are_met_by_one_message(labels, said, tmp_path):
-    table = TABLE_S if labels is None else TABLE_S.assign(answer=labels)
+    table = FULL if labels is None else FULL.assign(answer=labels)
     table.to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(DataError, match=said):
         write_predictions(calibrated(), tmp_path / "new.csv", tmp_path / "out.csv", scored=True)
     assert not (tmp_path / "out.csv").exists()
 
 
+def test_values_that_are_filled_are_counted(tmp_path):
+    table = FULL.copy()
+    table.loc[[1, 2], "a"] = np.nan
+    table.loc[2, "b"] = np.nan
+    done, _ = predicted(made_up_model(), table, tmp_path)
+    [note] = done.notes
+    assert note.startswith("2 of 50 rows lack values") and note.endswith("'a' in 2, 'b' in 1")
+
+
 def test_values_far_outside_the_fit_are_counted(tmp_path):
     ranges = np.array([[-3.0, -3.0, 0.0, 0.0], [3.0, 3.0, 1.0, 1.0]])
     model = replace(made_up_model(), ranges=ranges)
     model.save(tmp_path / "a.model")
-    table = TABLE_S.copy()
+    table = FULL.copy()
     table.loc[[1, 2], "a"] = 9.1  # more than the width of the range beyond it
     table.loc[2, "b"] = -9.1
     table.loc[3, "b"] = 8.9
@@ -603,13 +612,13 @@ def test_values_far_outside_the_fit_are_counted(tmp_path):
     [note] = done.notes
     assert note.startswith("2 of 50 rows have values outside the range of the fit")
     assert note.endswith("'a' in 2 (-3 to 3), 'b' in 1 (-3 to 3)")
-    assert predicted(model, TABLE_S, tmp_path, overwrite=True)[0].notes == ()
+    assert predicted(model, FULL, tmp_path, overwrite=True)[0].notes == ()
 
 
 @pytest.mark.parametrize("missing", ["zero", "impute"])
 def test_rows_that_lack_a_view_are_counted(missing, tmp_path):
     model = replace(made_up_model(), views={"pair": View((0, 1), missing)})
-    table = TABLE_S.copy()
+    table = FULL.copy()
     table.loc[[4, 5, 6], ["a", "b"]] = np.nan
     done, _ = predicted(model, table, tmp_path, rows_at_once=6)
     [note] = done.notes
