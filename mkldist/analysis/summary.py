@@ -449,7 +449,8 @@ def _no_better(summary: Sequence[Row]) -> Iterator[str]:
         words = constant_words(METRICS[row["metric"]], row["constant_mean"])
         found.setdefault(words, {})[str(row["dataset"])] = None
     for words, datasets in found.items():
-        yield f"~ no better than {words} on {', '.join(datasets)}, by a one-sided test."
+        on = ", ".join(datasets)
+        yield f"~ no better than {words} on {on}, by a one-sided test of each row alone."
     starred = {row["dataset"] for row in summary if row.get("best")}
     names = dict.fromkeys(name for own in found.values() for name in own if name not in starred)
     if names:

@@ -412,6 +412,7 @@ def _print_matrices(
     console.print(
         "Above the diagonal: row minus column, with its 95 % interval where there is room; below: "
         f"two-sided p, corrected for all pairs of this answer. * p is below {SIGNIFICANCE}.\n"
+        "The mark ~ of the sweep's table is by a one-sided test of one row, not so corrected.\n"
         f"{command_line('compare', results.path, 'A', 'B')} has all numbers of two of them.",
         highlight=False,
         style="dim",

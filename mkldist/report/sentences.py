@@ -404,23 +404,24 @@ def answer_sentences(facts: Facts, answers: pd.DataFrame) -> list[str]:
     """Return the best method of each of the first data sets, which the table of answers has all."""
     if answers.empty:
         return ["No method has complete runs on all splits yet, so none is best."]
-    found = []
+    found, on = [], " on the inner folds" * facts.validated
     for row in records(answers.head(MOST_NAMED)):
         metric, score = METRICS[row["metric"]], variable_words(facts.loss(row["dataset"]))
         setting = f" ({row['setting']})" if row["setting"] else ""
         value = metric.text(row["mean"], row["low"], row["high"])
         value += " (95 % interval)" * (not math.isnan(row["low"]))
         against = "not shown to be better than" if row["no_better"] else "better than"
-        ending = f"; {against} {constant_words(metric, row['constant'])}"
+        ending = f"; {against} {constant_words(metric, row['constant'])} by a one-sided test"
         following = ""
         if row.get("second") and not row["no_better"]:
-            p = f"corrected t-test, p = {p_value_text(row['p_holm'])}"
+            p = f"two-sided p = {p_value_text(row['p_holm'])}, corrected for all pairs"
             following = (
-                f" Next is {row['second']} with {metric.text(row['second_mean'])}, a difference of "
-                f"{difference(row)}; {'no test applies' if math.isnan(row['p_holm']) else p}."
+                f" Next there is {row['second']} with {metric.text(row['second_mean'])}, a "
+                f"difference of {difference(row)}; "
+                f"{'no test applies' if math.isnan(row['p_holm']) else p}."
             )
         found.append(
-            f"On {row['dataset']}, {row['name']}{setting} is best: {score} {value}"
+            f"On {row['dataset']}, {row['name']}{setting} is best{on}: {score} {value}"
             f"{ending * (not math.isnan(row['constant']))}.{following}"
         )
     left = len(answers) - len(found)

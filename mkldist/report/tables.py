@@ -324,8 +324,8 @@ def results_tables(facts: Facts) -> list[Table]:
         "Means over the splits, with 95 % intervals in brackets. Of each data set, the rows of the "
         f"best mean on the {chosen} have an asterisk, of those that lack no split and beat a "
         "constant answer; ~ is no better than that, such as always the majority, by a one-sided "
-        "test. Kernels are those of more than 0.001 of the largest weight; ± is one standard "
-        "deviation; ! follows a gap where runs stopped before their tolerance."
+        "test of each row alone. Kernels are those of more than 0.001 of the largest weight; ± is "
+        "one standard deviation; ! follows a gap where runs stopped before their tolerance."
     )
     for task in summary["task"].unique():
         rows = summary[summary["task"] == task].reset_index(drop=True)

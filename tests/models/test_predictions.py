@@ -597,7 +597,8 @@ def test_values_that_are_filled_are_counted(tmp_path):
     table.loc[2, "b"] = np.nan
     done, _ = predicted(made_up_model(), table, tmp_path)
     [note] = done.notes
-    assert note.startswith("2 of 50 rows lack values") and note.endswith("'a' in 2, 'b' in 1")
+    assert note.startswith("2 of 50 rows lack values")
+    assert note.endswith("'a' in 2, 'b' in 1")
 
 
 def test_values_far_outside_the_fit_are_counted(tmp_path):
