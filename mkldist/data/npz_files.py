@@ -9,7 +9,7 @@ import math
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from mkldist.data.checks import (
     check_rows,
     numbered_features,
 )
-from mkldist.data.dataset import RawData, TextColumns
+from mkldist.data.dataset import RawData
 from mkldist.data.opening import REWRITE, check_unpacked, opened
 from mkldist.data.splits import INDEX_ARRAYS, partitions_of
 from mkldist.data.tables import ColumnChoice
@@ -175,28 +175,21 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
 
     The arrays are ``x (n, d)``, or ``data``, ``indices``, ``indptr`` and ``shape`` of a matrix in
     compressed sparse rows; ``y (n,)``, or that of another name; optionally ``feature_names (d,)``,
-    ``ids (n,)`` or another that names the rows, row weights, texts, with which ``x`` may be absent,
+    ``ids (n,)`` or another that names the rows, row weights,
     and ``train``, ``unlabelled``, ``test`` (or ``idx_labs``, ``idx_unls``, ``idx_test``) with one
     row of indices per partition.  Other arrays are ignored.
     """
-    label, texts = choice.label, choice.texts
+    label = choice.label
     if isinstance(label, int):
         found, expected = f"label = {label} for arrays", "the name of the array of labels"
         raise DataError(where, found, expected, 'Set label = "y"')
-    x = np.empty((0, 0))
     sparse = npz_sparse(archive, where) if choice.sparse else None
-    if sparse is None and (not texts or "x" in archive or _is_sparse(archive)):
-        x = npz_features(archive, where)
-    of_texts = npz_texts(archive, texts)
-    if of_texts is not None and not x.size:
-        x = np.empty((len(of_texts.values), 0))
+    x = npz_features(archive, where) if sparse is None else np.empty((0, 0))
     n_rows, n_features = x.shape if sparse is None else sparse.shape
     y: npt.NDArray[Any] = np.full(n_rows, "")
     if choice.labelled:
         y = archive.labels(label or "y")
     check_rows(n_rows, len(np.atleast_1d(y)), where)
-    if of_texts is not None:
-        check_length(f"{where}, array {texts[0]!r}", of_texts.values.shape[:1], n_rows, "text")
     index_arrays = {name: archive[name] for name in INDEX_ARRAYS if name in archive}
     return RawData(
         column(y),
@@ -205,7 +198,6 @@ def arrays_data(archive: NamedArrays, choice: ColumnChoice, where: str) -> RawDa
         partitions_of(index_arrays, n_rows, where, FROM_ONE),
         ids=row_names(archive, choice.id, n_rows),
         sparse=sparse,
-        texts=of_texts,
         weights=weight_array(archive, choice.weights, n_rows),
         row_labels=FROM_ONE,
     )
@@ -252,33 +244,8 @@ def kernel_names(archive: NamedArrays, n_kernels: int, n_points: int) -> tuple[s
     return ()
 
 
-def npz_texts(archive: NamedArrays, names: Sequence[str]) -> TextColumns | None:
-    """Return arrays of texts, (n,), of one length; None without names."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        values = column(archive.required(name, "texts"))
-        place = f"{archive.where}, array {name!r}"
-        if values.dtype.kind != "U":
-            hint = "Convert it before saving: array.astype(str)"
-            raise DataError(place, f"an array of {values.dtype}", "texts", hint)
-        check_length(place, values.shape, len(next(iter(found.values()), values)), "text")
-        found[name] = [text.strip() for text in values.tolist()]
-        for row, text in enumerate(found[name]):
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                character = text[error.start : error.start + 1]
-                raise DataError(
-                    f"{place}, {FROM_ONE.of(row)}",
-                    f"the character {character!r}, half of a pair of surrogates",
-                    "text that UTF-8 can encode",
-                    "Remove the character, or decode the text again from its file",
-                ) from error
-    return TextColumns.of(found)
-
-
 def check_length(place: str, shape: tuple[int, ...], n_rows: int, what: str) -> None:
-    """Refuse an array that does not have a name, text or weight for each row."""
+    """Refuse an array that does not have a name or weight for each row."""
     if shape != (n_rows,):
         expected = f"one {what} for each of {n_rows} rows"
         raise DataError(place, f"shape {shape}", expected, "Write the array again")

@@ -114,7 +114,7 @@ class ColumnChoice:
 
     def check_label_alone(self, where: str, *, arrays: bool = False) -> None:
         """Refuse the choice of columns other than the label, for sources that are no tables."""
-        for key in ("ignore", "categorical", *(() if arrays else ("id", "texts", "weights"))):
+        for key in ("ignore", "categorical", "texts", *(() if arrays else ("id", "weights"))):
             if getattr(self, key):
                 found = f"{key}, but no table of columns"
                 hint = f"Remove {key}, or give a .csv or .parquet file"

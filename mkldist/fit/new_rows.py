@@ -32,7 +32,6 @@ from mkldist.data.npz_files import (
     feature_names,
     npz_features,
     npz_sparse,
-    npz_texts,
     row_names,
 )
 from mkldist.data.svmlight_files import SparseRows
@@ -280,11 +279,9 @@ def _of_arrays(
 def _of_archive(
     archive: NamedArrays, columns: SourceColumns, where: str, *, sparse: bool
 ) -> _Source:
-    """Return the features of named arrays, names of rows, texts and labels."""
+    """Return the features of named arrays, names of rows and labels."""
     x = npz_sparse(archive, where) if sparse else None
     place = f"{where}, array 'x'" if x is None else where
-    if x is None and columns.texts and not columns.numbers and "x" not in archive:
-        x = np.empty((len(archive.required(columns.texts[0], "texts")), 0))
     x = npz_features(archive, where) if x is None else x
     names, (n_rows, width) = columns.numbers, x.shape
     if FEATURE_NAMES in archive:
@@ -292,12 +289,8 @@ def _of_archive(
         # Names do not count where the model has but numbers for them.
         if not _are_numbered(names) or not set(names).isdisjoint(own):
             names = own
-    _check_arrays(width if names is columns.numbers else None, columns, place, texts_beside=True)
+    _check_arrays(width if names is columns.numbers else None, columns, place)
     beside: dict[str, Sequence[str]] = {}
-    texts = npz_texts(archive, columns.texts)
-    if texts is not None:
-        check_length(f"{where}, array {columns.texts[0]!r}", texts.values.shape[:1], n_rows, "text")
-        beside = {name: texts.values[:, c].tolist() for c, name in enumerate(texts.names)}
     if columns.id and columns.id in archive:
         ids = row_names(archive, columns.id, n_rows)
         beside[columns.id] = [] if ids is None else ids.tolist()
@@ -352,11 +345,9 @@ def _are_numbered(names: Sequence[str], letters: str = "fx") -> bool:
     return any(all(re.fullmatch(f"{one}[0-9]+", name) for name in names) for one in letters)
 
 
-def _check_arrays(
-    width: int | None, columns: SourceColumns, where: str, *, texts_beside: bool = False
-) -> None:
+def _check_arrays(width: int | None, columns: SourceColumns, where: str) -> None:
     """Refuse arrays for a model with columns of words, or of another `width` than the model."""
-    of_words = {"categories": columns.categories, "texts": () if texts_beside else columns.texts}
+    of_words = {"categories": columns.categories, "texts": columns.texts}
     for kind, named in of_words.items():
         if named:
             names = truncate([repr(name) for name in named], SHOWN_COLUMNS)

@@ -413,8 +413,8 @@ class DatasetSpec(TableFormat):
     it and 0 elsewhere, and a group of the column's name, which `features` of a kernel may use. A
     missing value is a category of its own."""
     texts: Annotated[tuple[str, ...], Strict(False)] = ()
-    """Columns of texts of a table, or arrays of texts of a `.npz` file, by name. `features` of
-    kernels of texts, such as `"spectrum"`, names them."""
+    """Columns of texts of a table, by name. `features` of kernels of texts, such as `"spectrum"`,
+    names them."""
     classes: Annotated[tuple[ClassName, ...], Strict(False), BeforeValidator(several)] | None = None
     """Keep only these classes, in this order. Of two, the second is +1."""
     positive: ClassName | None = None

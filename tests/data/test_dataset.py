@@ -124,17 +124,13 @@ def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) ->
     assert found.columns.others == ("id", "dna")
 
 
-def test_parquet_and_archives_hold_texts_too(folder: Path) -> None:
+def test_parquet_holds_texts_too(folder: Path) -> None:
     pytest.importorskip("pyarrow")
     frame = pd.read_csv(folder / "t.csv", keep_default_na=False)
     frame.to_parquet(folder / "t.parquet")
-    labels, x = frame["label"].to_numpy(str), frame[["age"]].to_numpy(float)
-    np.savez(folder / "t.npz", x=x, y=labels, dna=np.array(DNA))
-    np.savez(folder / "alone.npz", y=labels, dna=np.array(DNA), ids=frame["id"].to_numpy(str))
-    for file in ("t.parquet", "t.npz", "alone.npz"):
-        found = load(folder, file=file, id="id" if file == "t.parquet" else None)
-        assert texts_of(found) == DNA
-        assert found.n_features == (0 if file == "alone.npz" else 1)
+    found = load(folder, file="t.parquet", id="id")
+    assert texts_of(found) == DNA
+    assert found.n_features == 1
 
 
 def test_texts_of_a_view_are_joined_by_the_ids(folder: Path) -> None:
@@ -196,28 +192,6 @@ def test_mistakes_are_told(folder: Path, entry: dict[str, Any], message: str) ->
     (folder / "t.svm").write_text("1 1:1\n-1 1:2\n")
     with pytest.raises(DataError, match=message):
         load(folder, **entry)
-
-
-@pytest.mark.parametrize(
-    ("arrays", "message"),
-    [
-        ({"dna": np.arange(4)}, "array 'dna': found an array of int64; expected texts"),
-        ({"dna": np.array(DNA[:3])}, r"array 'dna': found shape \(3,\); expected one text for"),
-        ({}, "found no array 'dna'"),
-    ],
-)
-def test_mistakes_of_an_archive_are_told(
-    tmp_path: Path, arrays: dict[str, Any], message: str
-) -> None:
-    np.savez(tmp_path / "d.npz", x=np.eye(4), y=np.array([1, 1, 0, 0]), **arrays)
-    with pytest.raises(DataError, match=message):
-        load(tmp_path, file="d.npz", id=None)
-
-
-def test_half_of_a_pair_of_surrogates_is_refused_by_array_and_row(tmp_path: Path) -> None:
-    np.savez(tmp_path / "t.npz", dna=["ac", "g\ud800"], y=[0, 1])
-    with mistake("t.npz), array 'dna', row 2 (from 1): found the character '\\ud800'", "UTF-8"):
-        load(tmp_path, file="t.npz", id=None)
 
 
 def test_a_column_is_described_by_its_lengths_and_gaps() -> None:

@@ -644,21 +644,3 @@ def test_rows_that_lack_a_view_of_a_file_are_counted(tmp_path):
         "view 'v': 2 of 3 rows lack it",
         "view 'k': 1 of 3 rows lack it",
     ]
-
-
-def test_rows_of_texts_do_not_count_as_those_of_the_fit(tmp_path):
-    draw = np.random.default_rng(0)
-
-    def table(n: int) -> pd.DataFrame:
-        y = draw.random(n) < 0.5
-        shares = np.where(y[:, None], [0.4, 0.2, 0.2, 0.2], [0.1, 0.3, 0.3, 0.3])
-        texts = ["".join(draw.choice(list("ACGT"), 12, p=p)) for p in shares]
-        return pd.DataFrame({"s": texts, "label": np.where(y, "a", "b")})
-
-    x, new = table(60), table(20)
-    new.to_csv(tmp_path / "new.csv", index=False)
-    spectrum = mkldist.kernels.Spectrum(length=2, features=["s"])
-    estimator = mkldist.MKLClassifier(kernels=[spectrum], texts=["s"]).fit(x[["s"]], x["label"])
-    done = write_predictions(estimator.to_model(), tmp_path / "new.csv", None, scored=True)
-    assert done.notes == ()
-    assert done.score.values["error"] < 0.5

@@ -391,10 +391,11 @@ def test_texts_alone_make_a_model_that_knows_no_row_without_them(tmp_path):
     write_tables(tmp_path)
     table = pd.read_csv(tmp_path / "t.csv", keep_default_na=False)
     table = table[table["chain"] != ""]
-    np.savez(tmp_path / "t.npz", y=table["label"].to_numpy(str), s=table["chain"].to_numpy(str))
+    table = table[["label", "chain"]].rename(columns={"chain": "s"})
+    table.to_csv(tmp_path / "alone.csv", index=False)
     results = swept(
         tmp_path,
-        'name = "alone"\n[[datasets]]\nname = "d"\nfile = "t.npz"\ntexts = ["s"]\n'
+        'name = "alone"\n[[datasets]]\nname = "d"\nfile = "alone.csv"\ntexts = ["s"]\n'
         "[splits]\nrepeats = 1\n[[banks]]\n[[banks.kernels]]\n"
         'function = "spectrum"\nlength = [1, 2]\nfeatures = "s"\n'
         '[[methods]]\nname = "uniform"\n[outputs]\npredictions = true\n',
@@ -402,12 +403,11 @@ def test_texts_alone_make_a_model_that_knows_no_row_without_them(tmp_path):
     [record] = recorded(results)
     refit(results, chosen(record), record.split).save(tmp_path / "a.model")
     model = mkldist.load_model(tmp_path / "a.model")
-    texts = table["chain"].to_numpy(str)[record.test_rows]
-    np.savez(tmp_path / "new.npz", s=texts)
-    write_predictions(model, tmp_path / "new.npz", tmp_path / "out.csv")
+    frame = table[["s"]].iloc[record.test_rows]
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    write_predictions(model, tmp_path / "new.csv", tmp_path / "out.csv")
     found = pd.read_csv(tmp_path / "out.csv").filter(like="decision")
     np.testing.assert_allclose(found, record.decision_values.T, rtol=0, atol=1e-10)
-    frame = pd.DataFrame({"s": texts})
     np.testing.assert_allclose(model.decision_function(frame), found, rtol=1e-12)
     with pytest.raises(
         DataError, match=r"X: found no text in column 's' for row 1 \(from 0\); expected"
