@@ -1,16 +1,14 @@
 """A bank whose kernels are divided among workers: vectors go out, sums come back.
 
-A shard answers requests by the code of a bank in one memory, for its own kernels.  Their answers
-are put side by side.  A combination is a sum over kernels, so it goes from shard to shard, in parts
-that keep all shards at work, and each adds its kernels.  Shards begin with whole blocks of a pass:
-every sum has the order that it has in one memory, and answers are the same to the last bit.
+A shard answers requests by the code of a bank in one memory, for its own kernels; their answers are
+put side by side.  A combination is a sum over kernels: it goes from shard to shard, in parts that
+keep all at work.  Shards begin with whole blocks of a pass, so that every sum has the order that it
+has in one memory, and answers are the same to the last bit.  Combinations of few kernels, to which
+solvers come back, are made here of copies of these kernels, as far as memory holds these.
 
-Combinations of few kernels are made here, from copies of these kernels, because solvers come back
-to their active kernels.  If memory holds too few copies, they go from shard to shard too.
-
-Calls on shards are plain tasks of Dask, each for the worker that keeps the shard.  If a worker
-dies, Dask gives its calls to another one, which computes the shard anew, and the next round of
-calls divides the shards evenly among the workers that are there.
+Calls on shards are tasks of Dask, each for the worker that keeps the shard.  If a worker dies, Dask
+gives its calls to another one, which computes the shard anew, and the next round of calls divides
+the shards evenly among the workers that are there.
 """
 
 from __future__ import annotations
@@ -50,9 +48,6 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 512  # of one combination: each costs a scheduler about a millisecond
 Work = Callable[..., Any]
-
-
-# What runs where a shard is
 
 
 def answer_part(
@@ -117,8 +112,7 @@ class Shard:
 
     ref: BankRef
     kernels: slice
-    # Bytes of all shards that a process keeps; one shard is kept even if it is larger
-    most_bytes: int
+    most_bytes: int  # of all shards that a process keeps; one is kept even if it is larger
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -167,23 +161,15 @@ def _clear_shards() -> None:
     SHARDS.clear()
 
 
-def work_on_shard(
-    versions: Mapping[str, str], shard: Shard, work: Callable[..., Any], *arguments: Any
-) -> Any:
+def work_on_shard(versions: Mapping[str, str], shard: Shard, work: Work, *arguments: Any) -> Any:
     """Return ``work(bank of the shard, *arguments)``."""
     check_equal(versions)
     with single_threaded():
         return work(SHARDS.bank(shard), *arguments)
 
 
-# What runs where the solvers are
-
-
 class ShardCalls:
-    """Calls of functions on the shards of one bank, in the workers of a cluster.
-
-    A handle stands for a value that is elsewhere.
-    """
+    """Calls on the shards of one bank, in workers; a handle stands for a value that is there."""
 
     def __init__(
         self,
@@ -194,10 +180,9 @@ class ShardCalls:
         forgets: bool,
     ) -> None:
         self._client: Any = client
-        self._admitted = admitted
+        self._admitted, self._forgets = admitted, forgets
         self._shards = [self.put(shard) for shard in shards]
         self._versions = self.put(versions_here())
-        self._forgets = forgets
         self._homes: dict[int, str] = {}
         self._looked = False  # since the last results, where workers are
 
@@ -208,7 +193,7 @@ class ShardCalls:
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
         """Begin ``work(bank of the shard, *arguments)``; return a handle of what it returns.
 
-        Arguments that are handles are replaced by their values.  Their arrays may be read-only.
+        Values replace arguments that are handles.  Their arrays may be read-only.
         """
         if not self._looked:
             workers = _homes(self._client, self._admitted)
@@ -277,8 +262,8 @@ class ShardedBank(CachedRowsBank):
 
     def load(self) -> None:
         """Have all shards made, so that no request waits for that."""
-        shards = enumerate(self._shards)
-        self._calls.results([self._calls.call(i, answer_part, own, []) for i, own in shards])
+        begun = (self._calls.call(i, answer_part, o, []) for i, o in enumerate(self._shards))
+        self._calls.results(list(begun))
 
     def own_answers(self, requests: Sequence[Request]) -> dict[int, Answer]:
         """Answer all requests, as :func:`mkldist.bank.passes.answer` does for other banks."""
@@ -314,13 +299,14 @@ class ShardedBank(CachedRowsBank):
     def _joined(self, requests: list[Request], shards: list[int], begun: list[Any]) -> list[Floats]:
         """Return the answers to requests from those of the shards."""
         found: list[tuple[list[Floats], PassCounter]] = self._calls.results(begun)
-        counts = [spent for _, spent in found]
-        for name in ("passes", "diagonals", "radii"):  # each shard does its part of what is one
-            most = max((getattr(one, name) for one in counts), default=0)
-            setattr(self.counter, name, getattr(self.counter, name) + most)
-        for name in ("matvecs", "bytes_read", "threads_cpu_seconds"):
-            total = sum(getattr(one, name) for one in counts)
-            setattr(self.counter, name, getattr(self.counter, name) + total)
+        one, every = (
+            ("passes", "diagonals", "radii"),
+            ("matvecs", "bytes_read", "threads_cpu_seconds"),
+        )
+        for name in (*one, *every):  # of `one` each shard does its part
+            of_shards = [getattr(spent, name) for _, spent in found] or [0]
+            spent = max(of_shards) if name in one else sum(of_shards)
+            setattr(self.counter, name, getattr(self.counter, name) + spent)
         kernels, joined = [self._shards[shard] for shard in shards], []
         for at, request in enumerate(requests):
             parts = [answers[at] for answers, _ in found]

@@ -7,7 +7,6 @@ so that the forecast from some of their runs can be held to what all of them tak
 
 from __future__ import annotations
 
-import math
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
@@ -40,7 +39,7 @@ from mkldist.run.forecast import (
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
 from tests.planning.plans import dataset, grid, plan_of
-from tests.run.sweeps import misbehaving_methods, record_times, records, run_process, sweep_text
+from tests.run.sweeps import misbehaving_methods, records, run_process, sweep_text
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 5e8)
 
@@ -213,33 +212,6 @@ def costs_of(text: str, rates: Rates, n_workers: int, recorded=None) -> SweepCos
     rounds = sweep_rounds(spec, Path("sweep.toml"), (), options)
     facts = rounds.resolved.facts
     return SweepCosts(rounds.most, facts, rounds.memory_limit, rates, recorded or {})
-
-
-def seconds_of(output: Path) -> float:
-    """Return the time from the start of the first solver to the last record."""
-    written = {name.partition(".")[0]: at / 1e9 for name, at in record_times(output).items()}
-    waited = {run_id: record.times["wall_seconds"] for run_id, record in records(output).items()}
-    return max(written.values()) - min(written[i] - waited[i] for i in waited)
-
-
-@pytest.mark.cluster
-def test_one_two_and_four_workers_take_what_is_foretold(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_TEST_SECONDS", "1.5")
-    text = sweep_text({"slow": [1.0]}, repeats=24, fit="all")
-    took = {}
-    for n_workers in (1, 2, 4):
-        code, said = run_process(text, tmp_path / str(n_workers), "--workers", str(n_workers))
-        assert code == 0, said
-        took[n_workers] = seconds_of(tmp_path / str(n_workers))
-    own = [record.times["own_seconds"] for record in records(tmp_path / "1").values()]
-    each = {("two_moons", "bank", "slow"): SolverCost(math.fsum(own) / len(own), 2.0)}
-    with misbehaving_methods():
-        for n_workers, seconds in took.items():
-            costs = costs_of(text, RATES, n_workers, each)
-            assert {(r.dataset, r.bank_label, r.key) for r in costs.plan.runs} == each.keys()
-            rows = forecasts(costs, n_workers, numbers=())
-            [foretold] = [row.seconds for row in rows if row.workers == n_workers]
-            assert foretold == pytest.approx(seconds, rel=TOLERANCE)
 
 
 @pytest.mark.cluster
