@@ -6,6 +6,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -94,10 +95,12 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     with own_handlers(), reporting():
         interrupt_by_all_signals()
+        _check_environment()
         command.main(prog_name="mkldist", standalone_mode=False)
 
 
 DEBUG_VARIABLE = "MKLDIST_DEBUG"
+BYTES_OF_A_THREAD = 80 * 2**20  # of address space, of OpenBLAS in numpy and in scipy
 
 
 @contextmanager
@@ -120,6 +123,8 @@ def reporting() -> Iterator[None]:
     except MkldistError as error:
         _show_traceback()
         _say(f"{error.kind}: {error}", error.exit_code)
+    except (MemoryError, ImportError) as error:
+        _end_without_memory(error)
     except Exception as error:
         _end_unexpectedly(error)
 
@@ -152,6 +157,35 @@ def _end_by_the_system(error: OSError) -> NoReturn:
         full = output_error(str(error.filename or "standard output"), error)
         _say(f"{full.kind}: {full}", full.exit_code)
     _end_unexpectedly(error)
+
+
+def _end_without_memory(error: MemoryError | ImportError) -> NoReturn:
+    """End where this process gets no more memory, of which libraries too may be refused some."""
+    if isinstance(error, ImportError) and "failed to map" not in str(error):
+        _end_unexpectedly(error)
+    _show_traceback()
+    found = f"too little memory ({error})" if str(error) else "too little memory"
+    refused = MkldistError("this machine", found, hint="Raise its limit (ulimit -v), or free some")
+    _say(f"out of memory: {refused}", EXIT_INTERNAL)
+
+
+def _check_environment() -> None:
+    """Refuse what libraries take badly: a date that matplotlib cannot read, too little memory.
+
+    OpenBLAS asks for the memory of its threads without end.
+    """
+    date = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not re.fullmatch("[0-9]{1,11}", date):
+        raise InputError("SOURCE_DATE_EPOCH", f"{date!r}", "seconds since 1970, such as 1700000000")
+    with suppress(ImportError):  # of systems without such limits
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        least = 2**30 + (os.cpu_count() or 1) * BYTES_OF_A_THREAD
+        if limit != resource.RLIM_INFINITY and limit < least:
+            found = f"an address space of {limit // 2**20} MiB"
+            expected = f"at least {least // 2**20} MiB"
+            raise MkldistError("this process", found, expected, "Raise the limit: ulimit -v")
 
 
 def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:

@@ -368,7 +368,7 @@ def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
 def _agreed(question: str) -> bool:
     """Ask; no answer means no."""
     try:
-        return click.confirm(question)
+        return sys.stdin is not None and click.confirm(question)
     except click.Abort:
         click.echo()
         return False

@@ -40,7 +40,14 @@ from mkldist.data.dataset import TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.decision import Contributions, LabelCoding
-from mkldist.fit.inputs import Features, check_texts, divided, refuse_twice, text_names
+from mkldist.fit.inputs import (
+    Features,
+    check_texts,
+    divided,
+    in_float64,
+    refuse_twice,
+    text_names,
+)
 from mkldist.fit.preprocess import (
     DistinctRows,
     categories_of,
@@ -368,6 +375,9 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """Return rows of float64 and of texts, checked by scikit-learn, and labels if given."""
         if "y" in labels:
             check_labels(labels["y"], may_lack=self._target is Target.PARTIAL)
+        for name in ("impute", "scale", "missing_views"):
+            if isinstance(value := getattr(self, name), np.ndarray):
+                raise SpecError(name, f"{value!r:.60}", "a word or None")
         X, of_texts, texts = pandas_frame(X), text_names(self.texts), None
         if isinstance(X, pd.DataFrame):
             refuse_twice(list(map(str, X.columns)), "X")
@@ -730,6 +740,7 @@ class SupervisedClassifier(KernelClassifier):
     shared_weights: bool | None = None
     calibration: str | None = None
 
+    @in_float64("X, y or a parameter")
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn kernel weights and a decision function, after the choice of `C` where there is one.
 
@@ -758,7 +769,8 @@ class SupervisedClassifier(KernelClassifier):
             If indexes of pandas name other rows, or the same in another order: rows are taken by
             their places, as scikit-learn does.
         """
-        if self.calibration not in (None, "sigmoid", "isotonic"):
+        of_words = isinstance(self.calibration, str | None)
+        if not of_words or self.calibration not in (None, "sigmoid", "isotonic"):
             found = f"{self.calibration!r:.60}"
             raise SpecError("calibration", found, "'sigmoid', 'isotonic' or None")
         settings = self._solver_settings()
@@ -1274,6 +1286,7 @@ class MKLRegressor(_Scored, RegressorMixin, KernelEstimator):  # type: ignore[mi
     _: KW_ONLY
     C: float = 1.0
 
+    @in_float64("X, y or a parameter")
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a function of rows X (n, d) from values y (n,).
 
@@ -1349,6 +1362,7 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
     _: KW_ONLY
     C: float = 100.0
 
+    @in_float64("X, y or a parameter")
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Describe the rows X (n, d), most of which are no outliers; y is ignored.
 
@@ -1465,6 +1479,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
     gamma_i: float = 0.01
     graph: Mapping[str, Any] | None = None
 
+    @in_float64("X, y or a parameter")
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel weights and a decision function of rows X (n, d), labelled or not.
 

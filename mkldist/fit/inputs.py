@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -43,6 +44,15 @@ MAKE_LAPLACIAN = (
 )
 
 
+@contextmanager
+def in_float64(where: str) -> Iterator[None]:
+    """Refuse integers that float64 cannot hold, which numpy cannot convert."""
+    try:
+        yield
+    except OverflowError as error:
+        raise DataError(where, f"a number without float64 ({error})", "finite numbers") from error
+
+
 def real_array(value: Any, where: str, expected: str, hint: str = "") -> Floats:
     """Return an array-like as float64; refuse anything but real numbers in rows of one length."""
     _refuse_masked(value, where)
@@ -51,7 +61,7 @@ def real_array(value: Any, where: str, expected: str, hint: str = "") -> Floats:
         if array.dtype.kind in "fiubO":
             return np.asarray(array, dtype=np.float64)
         found = f"texts such as {array.flat[0]!s:.30}" if array.dtype.kind in "US" else ""
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
         raise GramError(where, f"{name} ({error})", expected, hint) from None
     raise GramError(where, found or f"an array of {array.dtype}", expected, hint)
@@ -290,7 +300,8 @@ def text_names(names: Any) -> tuple[str, ...]:
     """Return the names of columns of texts that a user lists; None stands for no column."""
     if names is None:
         return ()
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    listed = isinstance(names, Iterable) and not isinstance(names, str)
+    if not (listed and all(isinstance(name, str) for name in names)):
         hint = f"Write texts=[{names!r}]" if isinstance(names, str) else ""
         raise SpecError("texts", f"{names!r:.60}", "a list of names of columns", hint)
     return tuple(names)

@@ -192,7 +192,7 @@ def preparation(
 
 def _word(where: str, asked: Any, known: Sequence[str]) -> Any:
     """Return one of the known words; None for none."""
-    if asked in (None, "none"):
+    if asked is None or (isinstance(asked, str) and asked == "none"):
         return None
     if not isinstance(asked, str) or asked not in known:
         hint = nearest(asked, known) if isinstance(asked, str) else ""

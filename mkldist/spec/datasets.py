@@ -23,6 +23,7 @@ from mkldist.spec.kinds import (
     Name,
     NameOrNumber,
     Option,
+    PathText,
     Positive,
     Sizes,
     Task,
@@ -71,7 +72,7 @@ class GraphTable(GraphSpec):
     features: Literal["preprocessed", "raw"] | None = None
     """Features between which distances are taken. By default preprocessed ones for `"euclidean"`,
     and raw ones for `"cosine"`, to which scaling single features does harm."""
-    distances: str | None = None
+    distances: PathText | None = None
     """`.npy` file of `"precomputed"` distances (n, n) between all points that the sweep takes, in
     their order: symmetric, none below 0, and 0 on the diagonal."""
 
@@ -286,10 +287,10 @@ class ViewSpec(TableFormat):
     columns: Annotated[tuple[NameOrNumber, ...], Strict(False)] | None = None
     """Features of the data set's own file, by name or by number from 0, and its columns of texts,
     by name. A view without `columns`, `file`, `grams` and `graphs` is all features."""
-    file: str | None = None
+    file: PathText | None = None
     """File of features without labels, of any format. A feature `age` of the view `home` is called
     `home.age`."""
-    grams: str | None = None
+    grams: PathText | None = None
     """File of one Gram matrix, shape (n, n), or of several, (M, n, n): `.npz` or `.mat` with
     `grams`, `.npy` or zarr. Kernels with `function = "precomputed"` use them."""
     indefinite: Indefinite | None = None
@@ -316,7 +317,7 @@ class ViewSpec(TableFormat):
     texts: Annotated[tuple[str, ...], Strict(False)] = ()
     """Columns of texts of the file, by name. A column `dna` of the view `home` is called
     `home.dna`."""
-    group_file: str | None = None
+    group_file: PathText | None = None
     """File of groups of the view's features, as for the data set."""
     missing: MissingView | None = None
     """What holds for points without any value of the view: `"zero"` makes its kernels zero there,
@@ -384,18 +385,18 @@ class DatasetSpec(TableFormat):
     then among the data sets of scikit-learn, then among the synthetic ones."""
     source: str | None = None
     """Name to look up, if it is not the name in the results."""
-    file: str | None = None
+    file: PathText | None = None
     """File of features and labels: `.csv`, `.xlsx`, `.parquet`, `.arff`, `.npz`, `.mat`, `.h5ad`,
     `.svm` or zarr. A relative path starts at the folder of the sweep file, then at those of
     `--data-dir`."""
-    grams: str | None = None
+    grams: PathText | None = None
     """File of M Gram matrices over the points, shape (M, n, n): `.npz`, `.mat`, `.npy`, `.svm` or
     zarr. Their bank has `family = "precomputed"`."""
     indefinite: Indefinite | None = None
     """What becomes of negative eigenvalues of Gram matrices: `"clip"` sets them to zero, `"flip"`
     drops their signs, `"shift"` takes the most negative one from the diagonal. The matrix of all
     points is changed before it is split. By default such matrices are refused."""
-    labels: str | None = None
+    labels: PathText | None = None
     """File of labels beside a file of Gram matrices that holds none."""
     task: Task | None = None
     """Labels are classes or real values. By default the source decides: its labels are classes
@@ -448,7 +449,7 @@ class DatasetSpec(TableFormat):
     groups: dict[str, list[NameOrNumber]] = Field(default_factory=dict)
     """Names for groups of features, given by name or by number from 0, which `features` of a kernel
     may use."""
-    group_file: str | None = None
+    group_file: PathText | None = None
     """File of more groups: `.gmt` as of MSigDB, or a `.csv` of two columns, group and feature."""
     views: Annotated[tuple[ViewSpec, ...], Strict(False)] = ()
     """Blocks of features, or Gram matrices, of the same points, as `[[datasets.views]]` entries."""

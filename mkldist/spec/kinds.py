@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
+from mkldist.core.wording import has_password
 from mkldist.errors import SpecError
 
 MOST_PARTS = 100  # of a key; the time that TOML's parser takes grows with their square
@@ -271,6 +272,21 @@ SOURCE_PREFIX = "source_"
 
 TRIAL = "trial"
 """Dimension of the results along which the trials of a search lie."""
+
+
+def _path(text: str) -> str:
+    """Refuse a text that no system takes for a path, and one with a password."""
+    if "\0" in text:
+        raise ValueError("found a text with the character NUL; expected a path")
+    if has_password(text):
+        raise ValueError(
+            "found a URL with a password, which results and messages would show; expected a URL "
+            "without one. Give the password in fsspec's configuration"
+        )
+    return text
+
+
+PathText = Annotated[str, AfterValidator(_path)]
 
 
 def as_path(name: str, value: object) -> Path:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeGuard
 
-from pydantic import AfterValidator, ConfigDict, Field, Strict, field_validator, model_validator
+from pydantic import ConfigDict, Field, Strict, field_validator, model_validator
 
 from mkldist.core.metrics import METRICS, Metric, MetricName, default_metric
-from mkldist.core.wording import has_password
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec
-from mkldist.spec.kinds import Finite, Model, Name, Positive, Task, check_kind, size_name
+from mkldist.spec.kinds import Finite, Model, Name, PathText, Positive, Task, check_kind, size_name
 
 # Keys that have an effect with some kinds of search alone.
 _EFFECTIVE_WITH = {
@@ -184,21 +183,6 @@ class MethodSpec(Model):
     def runs_on(self, bank: BankSpec) -> bool:
         """Return True if the method runs on a bank."""
         return self.banks is None or bool({bank.label, bank.series} & {*self.banks})
-
-
-def _path(text: str) -> str:
-    """Refuse a text that no system takes for a path, and one with a password."""
-    if "\0" in text:
-        raise ValueError("found a text with the character NUL; expected a path")
-    if has_password(text):
-        raise ValueError(
-            "found a URL with a password, which results and messages would show; expected a URL "
-            "without one. Give the password in fsspec's configuration"
-        )
-    return text
-
-
-PathText = Annotated[str, AfterValidator(_path)]
 
 
 class OutputsSpec(Model):

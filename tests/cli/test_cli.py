@@ -418,6 +418,12 @@ ENDS = [
     (OSError(errno.ENAMETOOLONG, "File name too long", "x" * 900), 2,
      f"mkldist: bad input: {'x' * 60}...: found a name that is too long; expected the path of a "
      "file\n"),
+    (MemoryError(), 1, "mkldist: out of memory: this machine: found too little memory. Raise its "
+     "limit (ulimit -v), or free some.\n"),
+    (ImportError("x: failed to map"), 1, "mkldist: out of memory: this machine: found "
+     "too little memory (x: failed to map). Raise its limit (ulimit -v), or free some.\n"),
+    (ImportError("no x"), 1, "mkldist: internal error: ImportError: no x. Set MKLDIST_DEBUG=1 to "
+     "see where, and please report it.\n"),
 ]  # fmt: skip
 
 
@@ -428,6 +434,22 @@ def test_a_failure_is_one_message_and_a_code(monkeypatch, capsys, error, code, s
         raise error
     assert caught.value.code == code
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("limit", "environ", "code", "said"),
+    [
+        ("-v 500000", {}, 1, "found an address space of 488 MiB"),
+        ("-v unlimited", {"SOURCE_DATE_EPOCH": "x"}, 2, "SOURCE_DATE_EPOCH: found 'x'"),
+    ],
+)
+def test_what_libraries_take_badly_ends_a_command(limit, environ, code, said):
+    words = ["sh", "-c", f'ulimit {limit}; exec "$0" -m mkldist list methods', sys.executable]
+    ended = subprocess.run(
+        words, capture_output=True, text=True, env=os.environ | environ, timeout=60
+    )
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert said in ended.stderr
 
 
 def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 import mkldist
 from mkldist import KernelBank, MKLClassifier, OneClassMKL
 from mkldist.core.arrays import Target
-from mkldist.errors import SpecError
+from mkldist.errors import DataError, SpecError
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import losses_by_target
 
@@ -111,6 +111,26 @@ def test_searches_vary_parameters_of_the_method_one_by_one():
     assert "method_params__p" not in copy.get_params(deep=False)
     pipeline = make_pipeline(model).set_params(mklclassifier__method_params__p=2.5)
     assert pipeline.get_params()["mklclassifier__method_params__p"] == 2.5
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({name: np.ones(2)} for name in ("impute", "scale", "missing_views", "calibration")),
+        {"texts": 10**400}, {"C": 10**400}, {"class_weight": {0: 10**400}}, {"class_weight": 1},
+    ],
+)  # fmt: skip
+def test_values_that_numpy_cannot_compare_or_hold_are_refused_by_name(settings):
+    with pytest.raises((SpecError, DataError)):
+        MKLClassifier(**settings).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "data", [([[10**400] * 2] * 12, Y), (X, Y, [10**400] * 12)], ids=["X", "weights"]
+)
+def test_numbers_without_float64_are_refused(data):
+    with pytest.raises(DataError):
+        MKLClassifier().fit(*data)
 
 
 def test_a_parameter_that_the_method_lacks_is_refused_when_it_is_set():
