@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -427,6 +428,9 @@ def checked_note(path: Path) -> Mapping[str, list[str]]:
     return noted_banks(path)
 
 
+_BANK_ID = re.compile(r"\w+")
+
+
 def noted_banks(path: Path) -> Mapping[str, list[str]]:
     """Return the banks of a sweep by their folder or URL; nothing if there is no whole note."""
     return whole_note(path) or {}
@@ -436,11 +440,13 @@ def whole_note(path: Path) -> Mapping[str, list[str]] | None:
     """Return the banks of a sweep by their folder or URL, None if the note is damaged or absent."""
     try:
         noted = parsed((path / BANK_NOTE).read_bytes())
-        if not all(isinstance(banks, list) for banks in noted.values()):
-            return None
     except (OSError, ValueError):
         return None
-    return {root: [str(bank) for bank in banks] for root, banks in noted.items()}
+    for banks in noted.values():
+        # A name such as .. would lead out of the folder of the banks.
+        if not (isinstance(banks, list) and all(_BANK_ID.fullmatch(str(one)) for one in banks)):
+            return None
+    return noted
 
 
 WORK_NOTE = ".work.json"

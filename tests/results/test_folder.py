@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mkldist.core.checksums import write_checked
 from mkldist.core.durable import machine_id
 from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import (
@@ -514,3 +515,9 @@ def test_what_is_kept_is_not_done_again_where_less_is_asked_for(tmp_path):
     run_here(PLAIN, output, None)
     run_here(asked, output, None)
     assert record_times(output) == times
+
+
+@pytest.mark.parametrize("name", ["..", "../other", "/other", "", ".", "a/../.."])
+def test_a_forged_note_leads_out_of_no_folder(tmp_path, name):
+    write_checked(tmp_path / BANK_NOTE, {"/one": ["a", name]})
+    assert noted_banks(tmp_path) == {}
