@@ -593,15 +593,18 @@ def read_layout(folder: Path) -> TreeLayout:
     layout = _read(path)
     if layout is not None:
         return layout
-    again = "Repeat the sweep's command: it makes it anew, and repeats no run"
-    if not path.exists():
-        raise StoreError(str(path), "no such file", "the layout of a sweep's results", again)
-    raise StoreError(
-        str(path),
-        "results that cannot be read: the file is damaged, or of another version",
-        "the layout of a sweep's results",
-        again,
-    )
+    raise layout_error(path, _DAMAGED if path.exists() else "no such file")
+
+
+_DAMAGED = "results that cannot be read: the file is damaged, or of another version"
+OF_FORGED = (AttributeError, LookupError, TypeError, ValueError)
+"""What fields that no version writes raise, in a file with a right checksum."""
+
+
+def layout_error(path: Path, found: str = _DAMAGED) -> StoreError:
+    """Return the error of a layout that is not there, or cannot be read."""
+    remedy = "Repeat the sweep's command: it makes it anew, and repeats no run"
+    return StoreError(str(path), found, "the layout of a sweep's results", remedy)
 
 
 def is_sound(folder: Path) -> bool:
@@ -616,7 +619,7 @@ def _read(path: Path) -> TreeLayout | None:
         return None
     try:
         return _layout(*found)
-    except (LookupError, TypeError, ValueError):  # another version wrote other fields
+    except OF_FORGED:  # another version wrote other fields
         return None
 
 

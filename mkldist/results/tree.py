@@ -19,7 +19,15 @@ from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder
 from mkldist.results.journal import NUMBERS, Journal, RunRecord
-from mkldist.results.layout import LAYOUT, Coordinate, MethodNode, TreeLayout, read_layout
+from mkldist.results.layout import (
+    LAYOUT,
+    OF_FORGED,
+    Coordinate,
+    MethodNode,
+    TreeLayout,
+    layout_error,
+    read_layout,
+)
 from mkldist.results.rows import method_nodes, n_of_few_classes, place_of
 from mkldist.results.schema import (
     BUILD_TIMES,
@@ -187,6 +195,13 @@ class Snapshot:
 
     def tree(self, *, vectors: bool = True) -> xr.DataTree:
         """Return the tree, without vectors per run and traces that no score needs if not asked."""
+        try:
+            return self._tree(vectors)
+        except OF_FORGED as error:
+            raise layout_error(self.folder / LAYOUT) from error
+
+    def _tree(self, vectors: bool) -> xr.DataTree:
+        """Put the tree together."""
         import xarray as xr
 
         shared = {

@@ -726,3 +726,14 @@ def test_a_name_of_another_format_is_refused(folder, tmp_path):
     with pytest.raises(InputError, match=r"netcdf, to be written to .*all.csv; expected a name"):
         export(folder, "netcdf", tmp_path / "all.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("vectors", [None, {"kernel": {}}])
+def test_a_forged_layout_is_refused(tmp_path, vectors):
+    plan = made_up_plan(datasets=["heart"])
+    layout = tree_layout(plan, made_up_facts(plan))
+    nodes = tuple(replace(node, vectors=vectors) for node in layout.nodes)
+    write_layout(tmp_path, replace(layout, nodes=nodes))
+    Journal(tmp_path / "records.journal").append(map(made_up_record, plan.runs))
+    with pytest.raises(StoreError):
+        open_results(tmp_path)
