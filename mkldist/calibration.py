@@ -10,12 +10,11 @@ import numpy as np
 import scipy
 
 from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.metrics import METRICS
 from mkldist.scores import pooled_scores, predicted_classes, probability_scores
 
 CalibrationMethod = Literal["sigmoid", "isotonic"]
 METHODS: tuple[str, ...] = get_args(CalibrationMethod)
-THRESHOLD_METRICS = ("error", "balanced_error", "f1")
-"""Metrics that depend on the threshold; the others are of the order or of probabilities."""
 OF_THE_MOST_PROBABLE = ("error", "log_loss", "brier")
 """Metrics by which the class of the greatest probability is the best prediction."""
 
@@ -186,7 +185,7 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
     """
     positive = np.asarray(y) > 0
     distinct, places = np.unique(values, return_inverse=True)
-    if metric not in THRESHOLD_METRICS or positive.all() or not positive.any():
+    if not METRICS[metric].by_confusion or positive.all() or not positive.any():
         return 0.0
     k, margin = len(distinct), 1.0 + distinct[-1] - distinct[0]
     below, above = distinct[0] - margin, distinct[-1] + margin  # thresholds of constant answers
@@ -202,9 +201,11 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
         losses = (missed + wrong) / len(positive)
     elif metric == "balanced_error":
         losses = (missed / n_positive + wrong / n_other) / 2
-    else:
+    elif metric == "f1":
         hits = n_positive - missed
         losses = 1.0 - 2 * hits / (2 * hits + wrong + missed)
+    else:
+        raise NotImplementedError(f"a threshold by {metric}")
     best = candidates[losses <= losses.min() + 1e-12]
     return float(best[np.abs(best).argmin()])
 
@@ -268,15 +269,15 @@ def cross_calibrated(
         probabilities[own] = fitted.probabilities(values[own])
         predicted[own] = fitted.predicted(values[own], order)
         shares[own] = (np.bincount(numbers[~own], minlength=k) + 1.0) / ((~own).sum() + k)
-    scored = metric if metric in THRESHOLD_METRICS else "error"
-    variable = "test_error" if scored == "error" else scored
+    scored = metric if METRICS[metric].by_confusion else "error"
 
     def score(predictions: Ints) -> float:
-        return float(pooled_scores([(values.T, numbers, predictions)], k)[0][variable])
+        found = pooled_scores([(values.T, numbers, predictions)], k)[0]
+        return float(found[METRICS[scored].variable()])
 
     before, after = score(plain), score(predicted)
     found = fit_calibrated(values, numbers, method, metric)
-    worse = before <= after if scored != "f1" else before >= after
+    worse = before >= after if METRICS[scored].greater else before <= after
     if metric not in OF_THE_MOST_PROBABLE and worse:
         found, after = replace(found, threshold=0.0, class_weights=()), before
     own_scores = probability_scores(probabilities, numbers)

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.metrics import METRICS
 
 Score = TypeVar("Score")
 
@@ -68,10 +69,8 @@ def pooled_scores(folds: Sequence[Fold], k: int) -> tuple[dict[str, float], dict
     """
     confusion = sum(_confusion(numbers, predicted, k) for _, numbers, predicted in folds)
     found, of_classes = _of_confusion(np.asarray(confusion))
-    f1 = _f1(of_classes["confusion"])
-    found["f1"] = float(f1[1] if k == 2 else f1.mean())
     own = range(1, 2) if k == 2 else range(k)
-    for name, score in (("auc", _auc), ("average_precision", _average_precision)):
+    for name, score in OF_VALUES.items():
         each = [
             _over_folds(
                 [(values[c - own.start], numbers == c) for values, numbers, _ in folds], score
@@ -108,13 +107,11 @@ def score_over_folds(
 
     def score(left_out: int) -> float:
         kept = folds != left_out
-        if name in ("balanced_error", "f1"):
-            counts = confusion[whole != left_out].sum(axis=0)
-            found, f1 = _of_confusion(counts)[0], _f1(counts)
-            return found[name] if name in found else float(f1[1] if k == 2 else f1.mean())
+        if METRICS[name].by_confusion:
+            return _of_confusion(confusion[whole != left_out].sum(axis=0))[0][name]
         if not k:
-            return regression_scores(values[0, kept], labels[kept])["r2"]
-        of = _auc if name == "auc" else _average_precision
+            return regression_scores(values[0, kept], labels[kept])[name]
+        of = OF_VALUES[name]
         own = range(1, 2) if k == 2 else range(k)
         each = [of(values[c - own.start, kept], labels[kept] == c) for c in own]
         return float(np.mean(each))
@@ -138,9 +135,11 @@ def _of_confusion(confusion: Floats) -> tuple[dict[str, float], dict[str, Floats
     n = confusion.sum()
     missed = np.divide(sizes - right, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
     spread = math.sqrt((n**2 - (sizes**2).sum()) * (n**2 - (calls**2).sum()))
+    f1 = _f1(confusion)
     found = {
         "test_error": float((n - right.sum()) / n),
         "balanced_error": float(missed.mean()),
+        "f1": float(f1[1] if len(f1) == 2 else f1.mean()),
         # As in scikit-learn: 0 if all points are of one class, or are predicted so.
         "mcc": float((n * right.sum() - sizes @ calls) / spread) if spread else 0.0,
     }
@@ -199,12 +198,15 @@ def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> 
         share = float((test == (1 if k == 2 else most)).mean())
         return 2.0 * share / (1.0 + share) / (1 if k == 2 else k)
     by_name = {
-        "error": float((test != most).mean()),
         "balanced_error": 1.0 - 1.0 / k,
         "auc": 0.5,
         "average_precision": float((test == 1).mean()) if k == 2 else 1.0 / k,
     }
-    return by_name[name]
+    if name in by_name:
+        return by_name[name]
+    predicted = np.full(len(test), most)
+    counts = _confusion(test.astype(np.intp), predicted, k)
+    return _of_confusion(counts)[0][METRICS[name].variable()]
 
 
 def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:
@@ -238,3 +240,9 @@ def _average_precision(decision_values: Floats, positive: Bools) -> float:
     found = np.cumsum(positive[order])[last]
     new = np.diff(found, prepend=0)
     return float((new * found / (last + 1)).sum() / found[-1])
+
+
+OF_VALUES: dict[str, Callable[[Floats, Bools], float]] = {
+    "auc": _auc, "average_precision": _average_precision,
+}  # fmt: skip
+"""Scores of the decision values of a class against the rest, of which several have the mean."""

@@ -9,6 +9,8 @@ import pytest
 from sklearn import metrics
 from sklearn.dummy import DummyClassifier
 
+from mkldist.calibration import best_threshold
+from mkldist.core.metrics import metrics_of
 from mkldist.scores import (
     constant_answers,
     constant_score,
@@ -267,3 +269,37 @@ def test_a_constant_value_is_the_mean_or_the_median():
     assert constant_score("rmse", answers, test, 0) == pytest.approx(1.0)
     assert constant_score("mae", answers, test, 0) == pytest.approx(1.0)
     assert constant_score("r2", answers, test, 0) == 0.0
+
+
+@pytest.mark.parametrize("metric", metrics_of("classification"), ids=lambda metric: metric.name)
+def test_every_metric_of_classes_has_what_sweeps_and_models_need(metric):
+    rng = np.random.default_rng(0)
+    values, numbers, folds = tied_values(rng, 1, 40), rng.integers(2, size=40), np.arange(40) % 4
+    answers = constant_answers(numbers, 2)
+    assert 0.0 < metric.loss(constant_score(metric.name, answers, numbers, 2)) <= metric.most
+    if metric.contrasts:
+        counts = np.array([
+            metrics.confusion_matrix(numbers[folds == fold], values[0, folds == fold] >= 0)
+            for fold in range(4)
+        ])  # fmt: skip
+        of_folds = score_over_folds(metric.name, values, numbers, folds, 2, counts)
+        assert np.isfinite(of_folds).all()
+    threshold = best_threshold(values[0], 2.0 * numbers - 1.0, metric.name)
+    if not metric.by_confusion:
+        assert threshold == 0.0
+        return
+
+    def loss(at: float) -> float:
+        predicted = (values[0] >= at).astype(np.intp)
+        return metric.loss(pooled_scores([(values, numbers, predicted)], 2)[0][metric.variable()])
+
+    assert loss(threshold) == pytest.approx(min(map(loss, np.linspace(-9.0, 9.0, 3601))))
+
+
+@pytest.mark.parametrize("metric", metrics_of("regression"), ids=lambda metric: metric.name)
+def test_every_metric_of_values_has_what_sweeps_need(metric):
+    values, y = np.random.default_rng(0).normal(size=(2, 40))
+    folds = np.arange(40) % 4
+    assert metric.loss(constant_score(metric.name, constant_answers(y, 0), y, 0)) <= metric.most
+    of_folds = score_over_folds(metric.name, values[None], y, folds, 0, np.zeros((4, 0, 0)))
+    assert np.isfinite(of_folds).all()

@@ -19,7 +19,7 @@ PARTS = ("validation", "test", "unlabelled")
 
 @dataclass(frozen=True)
 class Metric:
-    """A score of the predictions for some rows."""
+    """A score of the predictions for some rows; :mod:`mkldist.scores` has its values."""
 
     name: MetricName
     task: Literal["classification", "regression"]  # of the data sets that it suits
@@ -28,6 +28,8 @@ class Metric:
     greater: bool = False  # greater values are better; the greatest is 1
     contrasts: bool = False  # rows of one class alone, or of one value, do not have it
     probabilities: bool = False
+    by_confusion: bool = False  # the numbers of rows by class and prediction determine it
+    bounded: bool = True  # its loss is at most 1
 
     def variable(self, part: str = "test") -> str:
         """Return the name of its variable in records and trees, by the part of the split.
@@ -55,9 +57,8 @@ class Metric:
 
     @property
     def most(self) -> float:
-        """The greatest loss that there can be: 1 of a share, else infinity."""
-        bounded = self.name not in ("log_loss", "r2") and self.task == "classification"
-        return 1.0 if bounded else float("inf")
+        """The greatest loss that there can be: 1, or infinity."""
+        return 1.0 if self.bounded else math.inf
 
     def text(self, value: float, low: float = math.nan, high: float = math.nan) -> str:
         """Return a value in words: with its unit, and with an interval if its ends are known.
@@ -108,20 +109,23 @@ class Metric:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("error", "classification", "error", "%"),
-        Metric("balanced_error", "classification", "balanced error", "%", contrasts=True),
+        Metric("error", "classification", "error", "%", by_confusion=True),
+        Metric(
+            "balanced_error", "classification", "balanced error", "%",
+            contrasts=True, by_confusion=True,
+        ),
         Metric("auc", "classification", "AUC", greater=True, contrasts=True),
         Metric(
             "average_precision", "classification", "average precision", greater=True, contrasts=True
         ),
-        Metric("f1", "classification", "F1", greater=True, contrasts=True),
-        Metric("log_loss", "classification", "log loss", probabilities=True),
+        Metric("f1", "classification", "F1", greater=True, contrasts=True, by_confusion=True),
+        Metric("log_loss", "classification", "log loss", probabilities=True, bounded=False),
         Metric("brier", "classification", "Brier score", probabilities=True),
-        Metric("rmse", "regression", "RMSE", ""),
-        Metric("mae", "regression", "MAE", ""),
-        Metric("r2", "regression", "R²", greater=True, contrasts=True),
+        Metric("rmse", "regression", "RMSE", "", bounded=False),
+        Metric("mae", "regression", "MAE", "", bounded=False),
+        Metric("r2", "regression", "R²", greater=True, contrasts=True, bounded=False),
     )
-}
+}  # fmt: skip
 """Every metric by its name.  Problems of one class have those of classes."""
 
 

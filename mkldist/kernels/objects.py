@@ -64,9 +64,9 @@ def _class_of(function: KernelFunction) -> type[Kernel]:
     described = []
     spread = SPREADS.get(function.norm)
     for number, parameter in enumerate(function.parameters):
-        default: Any = MISSING if parameter.default is None else parameter.default
-        if number == 0 and spread:
-            default = None
+        default: Any = parameter.default
+        if default is None and not spread:  # a width with a spread may be left out
+            default = MISSING
         fields.append((parameter.key, Numbers, field(default=default)))
         described.append(f"{parameter.key} : number, numbers or series\n    {parameter.words}")
         if number == 0 and spread:

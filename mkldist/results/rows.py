@@ -196,7 +196,6 @@ def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[st
 
 
 _CONTRASTS = {m.variable(): m for m in METRICS.values() if m.contrasts}
-_OF_CONFUSION = ("balanced_error", "f1")
 
 
 def n_of_few_classes(node: xr.DataTree | xr.Dataset) -> int:
@@ -212,8 +211,10 @@ def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
     The rows of all folds of a repetition are then scored together, if their decision values are
     recorded.
     """
-    known = name in _OF_CONFUSION or DECISION_VALUES.name in node
-    return name in _CONTRASTS and name in node and known and n_of_few_classes(node) > 0
+    if name not in _CONTRASTS or name not in node:
+        return False
+    known = _CONTRASTS[name].by_confusion or DECISION_VALUES.name in node
+    return known and n_of_few_classes(node) > 0
 
 
 def _of_folds_together(
@@ -226,7 +227,7 @@ def _of_folds_together(
     labels: Array = np.zeros(0)
     if k:
         confusion = node["confusion"].transpose(*dims, CLASS, PREDICTED).to_numpy()
-    if name not in _OF_CONFUSION:
+    if not _CONTRASTS[name].by_confusion:
         decisions = node[DECISION_VALUES.name].transpose(*dims, ..., SAMPLE)
         labels = node[LABEL].to_numpy()
         labels = labels > 0 if k == 2 else labels

@@ -229,11 +229,11 @@ class KernelSpec(_Parameters):
     """
 
     relative_widths: Numbers | None = None
-    """Of `"gaussian"`, `"matern"` and `"laplacian-rbf"`, in place of `widths`: multiples of the
-    spread of each feature subset, the root of the sum of the variances of its features: √d for d
-    features after z-scores, for which 1/√2 is scikit-learn's `gamma = "scale"`. For
-    `"laplacian-rbf"` it is the sum of the standard deviations, for `"additive"`, which takes them
-    too, the largest of them. Variances are those of all rows of the data set, test rows too, as
+    """In place of `widths`, of functions that divide differences of features by them: multiples of
+    the spread of each feature subset, the root of the sum of the variances of its features: √d for
+    d features after z-scores, for which 1/√2 is scikit-learn's `gamma = "scale"`. For
+    `"laplacian-rbf"` it is the sum of the standard deviations, for `"additive"` the largest of
+    them. Variances are those of all rows of the data set, test rows too, as
     preprocessing fitted on all of them scales them; labels play no part. Names of kernels show the
     widths."""
     parameters: dict[str, Argument] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +48,18 @@ from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec
 from tests.kernel_functions.made_up import points_of, settings_of, values
+
+
+def test_every_function_has_a_code_and_a_name_of_its_own():
+    defined = [
+        one
+        for module in registry.MODULES
+        for one in vars(module).values()
+        if isinstance(one, KernelFunction)
+    ]
+    assert [one.code for one in registry.FUNCTIONS.values()] == sorted(one.code for one in defined)
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", one.name) for one in defined)
+
 
 EACH = pytest.mark.parametrize(
     ("function", "settings"),
