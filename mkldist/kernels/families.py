@@ -353,11 +353,16 @@ def _hao2012_polynomial() -> tuple[KernelSpec, ...]:
 
 
 def _do2009() -> tuple[KernelSpec, ...]:
-    return (_polynomial(range(1, 4), ("all",)), _gaussian(range(1, 18), ("all",)))
+    return (_polynomial(range(1, 4), ("all",)), _of_variances(range(1, 18)))
 
 
 def _do2009_gaussian() -> tuple[KernelSpec, ...]:
-    return (_gaussian(range(1, 21), ("all",)),)
+    return (_of_variances(range(1, 21)),)
+
+
+def _of_variances(variances: Sequence[float]) -> KernelSpec:
+    """Return Gaussians whose squared widths are the bandwidths that the paper prints."""
+    return _gaussian([math.sqrt(one) for one in variances], ("all",))
 
 
 def _guo2011() -> tuple[KernelSpec, ...]:

@@ -259,18 +259,21 @@ class DenseModel:
     direction: Floats  # (n,) minimiser d of the model
 
     @classmethod
-    def of(cls, H: Floats, gradient: Floats, bounded: bool) -> DenseModel:
-        """Return the model of a Hessian H, overwritten, made positive definite by a ridge."""
+    def of(cls, H: Floats, gradient: Floats, bounded: bool, *, centred: bool = True) -> DenseModel:
+        """Return the model of a Hessian H, overwritten, made positive definite by a ridge.
+
+        Its minimiser sums to zero if `centred`.
+        """
         n = len(gradient)
         diagonal = np.diagonal(H).copy()
-        ridge = least_ridge(diagonal, gradient, bounded)
-        right = np.column_stack([gradient.mean() - gradient, np.ones(n)])
+        ridge = _least_ridge(diagonal, gradient, bounded)
+        right = np.column_stack([gradient.mean() * centred - gradient, np.ones(n)])
         while True:
             H.flat[:: n + 1] = diagonal + ridge
             factor, solved, info = scipy.linalg.lapack.dposv(H.T, right, lower=1, overwrite_a=1)
             if not info:
                 of_ones = solved[:, 1].copy()
-                direction = _centred_step(solved[:, 0], of_ones)
+                direction = _centred_step(solved[:, 0], of_ones) if centred else solved[:, 0]
                 if np.isfinite(direction).all():
                     return cls(factor, of_ones, direction)
             if not np.isfinite(ridge):  # H is not finite either: no direction is known
@@ -296,7 +299,7 @@ class ThinModel:
     def of(cls, H: ThinHessian, gradient: Floats, bounded: bool) -> ThinModel:
         """Return the model of a Hessian, with the ridge that one of all entries has."""
         diagonal = H.curvature + H.K.diagonal + np.einsum("nb,nb->n", H.bends, H.bends)
-        ridge = least_ridge(diagonal, gradient, bounded)
+        ridge = _least_ridge(diagonal, gradient, bounded)
         weights, factors = np.append(H.K.weights, 1.0), [*H.K.factors, H.bends]
         system = ThinSystem(H.curvature + ridge, weights, factors, H.K.products)
         return cls(system, system.minimiser(gradient, RESIDUAL))
@@ -306,7 +309,7 @@ class ThinModel:
         return 0.5 * float(gradient @ self.system.preconditioned(gradient))
 
 
-def least_ridge(diagonal: Floats, gradient: Floats, bounded: bool) -> float:
+def _least_ridge(diagonal: Floats, gradient: Floats, bounded: bool) -> float:
     """Return the first ridge to try.
 
     A polyhedral loss has no curvature between its kinks, but its h has a domain of size one.  A

@@ -50,7 +50,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-import scipy
 from pydantic import Field, model_validator
 
 from mkldist.bank.requests import Diagonal, Matvec, Quadratic
@@ -68,12 +67,12 @@ from mkldist.methods.block_norm import (
 )
 from mkldist.methods.block_norm_dual import (
     STEP_LIMIT,
+    DenseModel,
     DualNewton,
     InnerObjective,
     InnerPoint,
     Iterate,
     enlarged,
-    least_ridge,
     roots,
 )
 from mkldist.methods.block_norm_losses import Curve, Smoothing
@@ -242,8 +241,7 @@ class PrintedObjective(InnerObjective):
         for _ in range(STEP_LIMIT):
             H = yield from self.hessian(point, thin=False)
             H = np.asarray(H) + 1.0 / self.damping  # gamma 1 1', of the bias
-            H.flat[:: len(H) + 1] += least_ridge(np.diagonal(H), point.gradient, True)
-            direction = -scipy.linalg.solve(H, point.gradient, assume_a="sym")
+            direction = DenseModel.of(H, point.gradient, True, centred=False).direction
             slope = float(point.gradient @ direction)
             counters.newton_steps += 1
             if -0.5 * slope <= PRINTED_SHARE * tol * abs(point.value):

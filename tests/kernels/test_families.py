@@ -53,8 +53,8 @@ def test_every_family_of_the_sweep_file_is_here():
         ("hao2012", [b**e for b in (1.1, 1.5, 2) for e in range(-5, 6)], [], False),
         ("hao2012-polynomial", [b**e for b in (1.1, 1.5, 2) for e in range(-5, 6)],
          list(range(1, 11)), False),
-        ("do2009", list(range(1, 18)), [1, 2, 3], False),
-        ("do2009-gaussian", list(range(1, 21)), [], False),
+        ("do2009", [k**0.5 for k in range(1, 18)], [1, 2, 3], False),
+        ("do2009-gaussian", [k**0.5 for k in range(1, 21)], [], False),
         ("guo2011", [0.01, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8], [2, 3, 4, 5, 6], False),
     ],
 )  # fmt: skip

@@ -153,13 +153,11 @@ def test_what_ran_other_than_the_file_and_by_which_software_is_said(results):
 
 
 def test_pictures_are_the_same_each_time(kept, tmp_path):
-    numbers = numbers_of(kept, Papers(PUBLISHED, CONCLUSIONS))
+    numbers, texts = numbers_of(kept, Papers(PUBLISHED, CONCLUSIONS)), set()
     for _ in range(2):
         write_picture(tmp_path / "one.svg", numbers)
-        text = (tmp_path / "one.svg").read_text()
-        write_picture(tmp_path / "one.svg", numbers)
-        assert (tmp_path / "one.svg").read_text() == text
-    assert "published" in text
+        texts.add((tmp_path / "one.svg").read_text())
+    assert len(texts) == 1
 
 
 def test_an_outcome_has_the_numbers_and_verdicts_of_the_results(results, kept):
@@ -235,7 +233,6 @@ experiment,data set,method,setting,metric,mean,sd,source
 made-up,heart,level,,test_error,0.15,0.1,Table 1
 """
 SHINES = '[[conclusions]]\npaper = "A"\nwords = "B"\nuntestable = "C"\n'
-TEXT = 'experiment,data set,method,metric,{},explanation\nmade-up,*,level,*,{},"C = 1: 0.15, so"\n'
 
 
 @pytest.fixture
@@ -271,22 +268,6 @@ def test_what_results_said_is_kept_for_pages_without_them(folder):
     assert written(folder) == first
     made(folder / "ours", {("heart", "level"): [0.5, 0.4]}, split_names=("s0", "s1"))
     assert written(folder, "ours") != first
-
-
-@pytest.mark.parametrize(
-    ("name", "column", "word"),
-    [("data.csv", "kind", "other"), ("explanations.csv", "cause", "reading")],
-)
-def test_texts_on_numbers_stand_on_the_pages(folder, name, column, word):
-    (folder / "published" / name).write_text(TEXT.format(column, word))
-    (folder / "published/numbers.csv").write_text(NUMBERS.replace("0.15", "0.9"))
-    lines = written(folder, "ours").splitlines()
-    if word == "reading":
-        lines = (folder / "reproduced/made-up.md").read_text().splitlines()
-        row = lines[lines.index("**Reading.** C = 1: 0.15, so") + 4]
-        assert row.startswith("| heart | level | test_error | 90 ± 10 | 15 ± 7.1 |")
-    else:
-        assert "- made-up heart: 1 number. C = 1: 0.15, so" in lines
 
 
 @pytest.mark.parametrize(
