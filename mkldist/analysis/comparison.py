@@ -131,14 +131,6 @@ class Chosen:
         losses: Floats = metric_of_variable(self.loss).loss(self.values(self.loss))
         return losses
 
-    def metrics(self) -> list[str]:
-        """Return the names of the variables that have one number a run."""
-        return sorted(
-            str(name)
-            for name, values in self.data.data_vars.items()
-            if values.dims == (SPLIT,) and values.dtype.kind in "iuf"
-        )
-
     def values(self, name: str) -> Floats:
         """Return a variable of the runs, one value a split; NaN where a run is not complete."""
         if name not in self.data:
