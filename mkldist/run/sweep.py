@@ -92,7 +92,7 @@ class SweepOutcome:
         return self.counts.get(RunState.WAITING, 0)
 
 
-OF_CALL = ("name", "outputs", "memory", "wall_time")
+OF_CALL = ("name", "outputs", "memory", "wall_time", "worker_wait")
 """Keys of a sweep on which no result depends."""
 
 
@@ -191,9 +191,10 @@ def run_sweep(
     Ctrl-C and the end of the time are raised after the cluster is closed; they say how many runs
     are recorded and how to resume.
     """
-    wall_time = WallTime.from_now(spec.wall_time)
     remove_abandoned()
     wanted, path = connect_options or ConnectOptions(), output_path(spec, output)
+    patient = wanted.cluster_file is not None
+    wall_time = WallTime.from_now(spec.wall_time, spec.worker_wait, patient=patient)
     options = wanted.of_execution(spec.execution)
     files = FilesBefore.of(spec, data_dirs, origin.parent, saved.data)
     rounds = sweep_rounds(spec, origin, data_dirs, options, saved.data, allow_code=allow_code)

@@ -398,7 +398,7 @@ class SweepLoop:
             self._threads,
             {i for i, ref in self._banks.items() if ref.plan.stored and not ref.is_shared},
         )
-        self._workers_seen = time.monotonic()
+        self._workers_seen = self._workers_noted = time.monotonic()
 
     def work(self) -> None:
         """Do all the work; return when every run is recorded.
@@ -627,10 +627,11 @@ class SweepLoop:
         self._status.write(self._tasks.begun, stages, self._states)
         now = time.monotonic()
         if self._tasks.n_threads:
-            self._workers_seen = now
-        elif now - self._workers_seen > NO_WORKERS_NOTE_SECONDS:
+            self._workers_seen = self._workers_noted = now
+        elif now - self._workers_noted > NO_WORKERS_NOTE_SECONDS:
             self._progress.note("waiting for workers: none has joined, or all have left")
-            self._workers_seen = now  # the next note comes as long after this one
+            self._workers_noted = now  # the next note comes as long after this one
+        self._work.wall_time.check_workers(now - self._workers_seen)
 
     def _count_runs(self) -> None:
         """Count the recorded runs of this round with those of earlier ones."""

@@ -27,7 +27,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.inputs import InputData
 from mkldist.data.labels import ClassWeight
 from mkldist.data.snapshot import save_snapshot
-from mkldist.errors import InputError, OutOfTimeError, SpecError
+from mkldist.errors import ClusterError, InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
 from mkldist.planning.planner import check_memory, parse_memory
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from mkldist.run.tasks import BatchSettings
 
 
-def parse_wall_time(text: str | None) -> float:
+def parse_wall_time(text: str | None, key: str = "wall_time") -> float:
     """Return the seconds that words such as ``90m`` stand for; infinity for None."""
     if text is None:
         return math.inf
@@ -58,8 +58,11 @@ def parse_wall_time(text: str | None) -> float:
     except (ValueError, KeyError, IndexError, OverflowError):
         seconds = math.nan
     if not 0.0 < seconds < math.inf:
-        raise SpecError("wall_time", f"{text!r}", "a time such as '90m' or '2h'")
+        raise SpecError(key, f"{text!r}", "a time such as '90m' or '2h'")
     return seconds
+
+
+WORKER_WAIT = "10m"
 
 
 @dataclass(frozen=True)
@@ -68,16 +71,31 @@ class WallTime:
 
     words: str = ""  # the time, as the sweep file gives it
     end: float = math.inf  # when it is over, by :func:`time.monotonic`
+    worker_wait: float = math.inf  # seconds without a worker after which the call ends
 
     @classmethod
-    def from_now(cls, words: str | None) -> WallTime:
-        """Return the time that begins now; one without end for None."""
-        return cls(words or "", time.monotonic() + parse_wall_time(words))
+    def from_now(
+        cls, words: str | None, worker_wait: str | None = None, *, patient: bool = False
+    ) -> WallTime:
+        """Return the time that begins now; one without end for None.
+
+        Without `worker_wait` the call waits ten minutes for workers, or without end if `patient`.
+        """
+        wait = worker_wait or (None if patient else WORKER_WAIT)
+        end = time.monotonic() + parse_wall_time(words)
+        return cls(words or "", end, parse_wall_time(wait, "worker_wait"))
 
     def check(self) -> None:
         """Raise if the time is over."""
         if time.monotonic() >= self.end:
             raise OutOfTimeError("wall_time", f"{self.words} to be over")
+
+    def check_workers(self, seconds: float) -> None:
+        """Raise if there has been no worker for too many seconds."""
+        if seconds > self.worker_wait:
+            found = f"none within {self.worker_wait:g} s"
+            hint = "Start workers, or set worker_wait to a longer time, and repeat the command"
+            raise ClusterError("workers", found, "at least one that joins", hint)
 
 
 class BankKey(NamedTuple):
@@ -191,6 +209,7 @@ def sweep_rounds(
     check_names(spec)
     options = options.of_execution(spec.execution)
     parse_wall_time(spec.wall_time)  # refuses words that are no time
+    parse_wall_time(spec.worker_wait, "worker_wait")
     memory_limit = parse_memory(spec.memory)
     if memory_limit is not None:
         memory_limit //= options.threads_per_worker

@@ -130,7 +130,8 @@ class WorkerPool:
         One is enough when the others do not reply for some seconds.  What those that replied
         share holds for all: see :attr:`sharing`.
         """
-        since, noted = None, time.monotonic()
+        since = None
+        noted = seen = time.monotonic()
         while True:
             usable = self._usable(there := self._present())
             all_replied = all(one in self._probed for one in there)
@@ -151,7 +152,9 @@ class WorkerPool:
             if not there and time.monotonic() - noted > NO_WORKERS_NOTE_SECONDS:
                 yield "waiting for workers: none has joined"
                 noted = time.monotonic()
+            seen = time.monotonic() if there else seen
             wall_time.check()
+            wall_time.check_workers(time.monotonic() - seen)
             time.sleep(POLL_SECONDS)
         shared = [self._probed[worker].sharing for worker in usable]
         self._sharing = Sharing(all(one.output for one in shared), all(one.banks for one in shared))

@@ -229,6 +229,9 @@ class SweepSpec(Model):
     wall_time: str | None = None
     """Time after which a call of `mkldist sweep` stops, such as `"90m"` or `"2h"`; the same command
     resumes."""
+    worker_wait: str | None = None
+    """Time without any worker after which a call ends, such as `"2h"`. By default `"10m"`, and none
+    for the workers of a cluster file, whose jobs may stand in a queue."""
     datasets: Annotated[tuple[DatasetSpec, ...], Strict(False)] = Field(min_length=1)
     """Data sets, as `[[datasets]]` entries."""
     preprocessing: PreprocessingSpec = PreprocessingSpec()

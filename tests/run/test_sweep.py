@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from distributed import LocalCluster
 from rich.console import Console
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +23,7 @@ from mkldist.core.metrics import METRICS
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot
 from mkldist.data.splits import repeated_folds
-from mkldist.errors import EXIT_OUT_OF_TIME, OutOfTimeError, SpecError
+from mkldist.errors import EXIT_OUT_OF_TIME, ClusterError, OutOfTimeError, SpecError
 from mkldist.fit.api import solve
 from mkldist.fit.engine import Subproblem, TrainingView, chains_of
 from mkldist.planning.model import RunPlan
@@ -493,6 +494,18 @@ def test_a_time_ends_when_it_is_over(monkeypatch):
     monkeypatch.setattr("mkldist.run.sweep_setup.time.monotonic", lambda: over)
     with pytest.raises(OutOfTimeError, match=r"^wall_time: found 2h to be over$"):
         own.check()
+
+
+@pytest.mark.slow
+def test_a_sweep_waits_for_workers_as_long_as_it_says(tmp_path):
+    text = 'worker_wait = "2s"\n' + sweep_text({"uniform": [1.0]})
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
+        pytest.raises(ClusterError, match="none within 2 s"),
+    ):
+        run_here(text, tmp_path / "small", cluster.scheduler_address)
+    default, queued = WallTime.from_now(None), WallTime.from_now(None, patient=True)
+    assert (default.worker_wait, queued.worker_wait) == (600.0, math.inf)
 
 
 @pytest.mark.slow

@@ -187,8 +187,8 @@ MISTAKES = [
      "order, groups, column, labelled_per_class, labelled_fraction, labelled, test_fraction, "
      "stratified, n_train, first. Did you mean 'repeats'?"),
     ("split.repeats=5", "found an unknown key; expected one of name, description, seed, tol, "
-     "execution, memory, wall_time, datasets, preprocessing, splits, graph, selection, search, "
-     "banks, methods, outputs. "
+     "execution, memory, wall_time, worker_wait, datasets, preprocessing, splits, graph, "
+     "selection, search, banks, methods, outputs. "
      "Did you mean 'splits'?"),
 ]  # fmt: skip
 
