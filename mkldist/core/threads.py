@@ -104,12 +104,25 @@ class _SharedLimit:
         with self._lock:
             self._holders -= 1
             while self._limits and not self._holders:
+                self._take_over()
                 self._limits.pop().restore_original_limits()
 
     def _set(self) -> None:
         """Limit the libraries of this process, unless that was done since the last import."""
         if not self._limits or self._modules != len(sys.modules):
-            self._limits.append(self._loaded_libraries().limit(limits=1))
+            libraries = self._loaded_libraries()
+            self._take_over()
+            self._limits.append(libraries.limit(limits=1))
+
+    def _take_over(self) -> None:
+        """Let this thread set limits.
+
+        Since threadpoolctl 3.8 only the first thread that sets one may set others, as long as it
+        lives: those of all other threads are ignored.
+        """
+        for library in self._libraries.lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
 
     def _loaded_libraries(self) -> Any:
         """Return the libraries of linear algebra of this process.

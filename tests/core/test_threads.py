@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -72,6 +73,18 @@ def test_the_limit_stays_until_the_last_task_ends():
         assert threads() == before
 
 
+def test_any_thread_may_set_the_limit_and_any_other_remove_it():
+    limits = [single_threaded() for _ in range(3)]
+    own = threadpool_limits(limits=2, user_api="blas")  # this thread was the first
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for limit in limits:
+            one.submit(limit.__enter__).result()
+            assert threads() == {1}
+            other.submit(limit.__exit__, None, None, None).result()
+            assert threads() == {2}
+    own.restore_original_limits()
+
+
 def test_a_task_that_fails_leaves_no_limit_behind():
     def fail() -> None:
         with single_threaded():
@@ -111,6 +124,8 @@ def test_libraries_that_are_loaded_under_the_limit_have_it_and_lose_it_with_the_
     threads = {"of numpy": 4}
 
     class Controller:
+        lib_controllers = ()
+
         def limit(self, limits):
             before = dict(threads)
             threads.update(dict.fromkeys(threads, limits))
