@@ -60,4 +60,5 @@ METHOD = Method(
     typical_passes=lambda n_kernels: 1,
     exact_bound=fixed_weights_bound,
     hinge_machines=True,
+    one_sum=True,
 )

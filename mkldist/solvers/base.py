@@ -572,6 +572,8 @@ class Method:
         A method without the first takes no factors; without the second its objective is one.
     hinge_machines : bool
         True if the objective is that of hinge-loss machines at kernel weights in the simplex.
+    one_sum : bool
+        True if all that the solver asks for is one sum of all kernels.
     """
 
     name: str
@@ -593,6 +595,7 @@ class Method:
     exact_bound: ExactBound | None = None
     exact_objective: ExactObjective | None = None
     hinge_machines: bool = False
+    one_sum: bool = False
     renewal: Renewal | None = None
 
     def refuses(

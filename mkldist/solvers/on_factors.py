@@ -14,6 +14,9 @@ not, a sample of the points tells which others seem to.  Only where none does, a
 kernels is spent on the certificate.  Where even that is too dear, the certificate is statistical:
 it takes the forms of active kernels as they are, and upper limits of the others by a sample.
 
+A method that asks for one sum of all kernels takes no factors where memory holds the sum: its
+values are as many as those of one certificate.
+
 Of many points, a method that can start from a solution need not have longer factors.  It goes on
 with the kernels themselves, by their products with vectors (:mod:`mkldist.bank.recomputed`): few
 dual variables still change, and only those cost kernel values.
@@ -72,10 +75,11 @@ from mkldist.bank.factored_kernels import (
     sampled_values,
 )
 from mkldist.bank.passes import driven
-from mkldist.bank.recomputed import PointBank
+from mkldist.bank.recomputed import PointBank, RecomputedBank
 from mkldist.bank.requests import Quadratic, Request
 from mkldist.bank.view import BankView, answer_views
 from mkldist.core.arrays import Bools, Floats, Ints
+from mkldist.core.memory import ProblemSize
 from mkldist.optim.accuracy import LAST_PLACES, form_rounding
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Counters, Method, Problem, Solution
@@ -440,6 +444,8 @@ def solve_on_factors(
     parameter `tol` is that of the exact gap, `time_limit` that of all.
     """
     growing = _Growing(kernels, method, problem, params)
+    if growing.takes_the_sum():
+        return growing.ended(growing.solved_on_the_sum())
     growing.begin()
     while True:
         solution = growing.solved()
@@ -502,10 +508,29 @@ class _Growing:
             return self.certified(solution)[0]
         with self._charged():
             found = with_kernels(self.kernels, self.problem, params.C, solution)
-        own = np.repeat(found.coefficients[None], np.count_nonzero(found.kernel_weights), axis=0)
+        return self._of_kernels(found)
+
+    def takes_the_sum(self) -> bool:
+        """Return True if memory holds the one sum of kernels that the method asks for."""
+        n, m = self.kernels.source.n_points, self.kernels.source.n_kernels
+        most, size = self.kernels.limits.n_bytes, ProblemSize(n, m, n)
+        fits = most is None or self.method.memory(size, self.params).needed <= most
+        return self.method.one_sum and fits and m * n**2 / 2 <= self._limit
+
+    def solved_on_the_sum(self) -> Solution:
+        """Solve with the kernels themselves, whose sum is computed once."""
+        bank = RecomputedBank(self.kernels.source, 0, self.kernels.threads)
+        view = BankView(bank, None, self.kernels.scale, centred=False)
+        return self._of_kernels(self._solved_on(view, self.params))
+
+    def _of_kernels(self, solution: Solution) -> Solution:
+        """Return a solution on the kernels themselves, whose bounds are exact."""
+        active = np.count_nonzero(solution.kernel_weights)
+        own = np.repeat(solution.coefficients[None], active, axis=0)
         lower = solution.dual_objective
-        found = replace(found, exact_dual_objective=lower, kernel_coefficients=own)
-        return self._with_rank(found)
+        return self._with_rank(
+            replace(solution, exact_dual_objective=lower, kernel_coefficients=own)
+        )
 
     def _solved_on(self, view: BankView, params: SolverParams) -> Solution:
         """Solve on a view of the kernels, or of factors, from the last solution if there is one."""

@@ -15,6 +15,7 @@ from tests.benchmarks import (
     judgement,
     many_points,
     many_runs,
+    peers,
     predicting,
     python_call,
     reach,
@@ -31,9 +32,11 @@ ROWS = (
     | starting.ROWS
     | accelerator.ROWS
     | judgement.ROWS
+    | peers.ROWS
 )
 SLOW = (
     *("million", "larger-than-memory", *many_runs.ROWS, *accelerator.ROWS, *judgement.ROWS),
+    *peers.ROWS,
     *(row for row in many_points.ROWS if row != "many-points"),
 )
 

@@ -15,6 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
+import mkldist
 from mkldist.bank import factored_kernels
 from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors
@@ -530,3 +531,21 @@ def test_the_exact_gap_is_never_below_the_true_one(first):
             random_instance(seed, SIMPLEX)
             compared += 1
     assert compared >= 22
+
+
+@pytest.mark.parametrize("normalisation", ["trace", "variance"])
+def test_one_sum_of_kernels_is_that_of_the_kernels_and_not_of_factors(normalisation):
+    rng = np.random.default_rng(2)
+    x, new = rng.normal(size=(120, 3)), rng.normal(size=(7, 3))
+    y = np.where(x[:, 0] + 0.5 * rng.normal(size=120) > 0, 1.0, -1.0)
+    kernels = [{"function": "gaussian", "widths": [0.1, 1.0, 5.0], "features": "each"}]
+    values, bounds = [], []
+    for backend in ("memory", "factors"):
+        bank = mkldist.KernelBank(x, kernels, normalisation=normalisation, backend=backend)
+        solution = mkldist.solve("uniform", bank, y, C=10.0, tol=1e-9)
+        values.append(solution.decision_function(bank.on(new)))
+        bounds.append([solution.objective, solution.dual_objective, solution.exact_gap])
+        assert solution.counters.passes == solution.counters.combines == 1
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-8, atol=1e-8)
+    assert bounds[1][2] <= 1e-9
