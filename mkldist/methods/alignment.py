@@ -53,6 +53,7 @@ from mkldist.solvers.svm import fixed_weights_solution, train
 
 CHUNK = 3  # kernels held at once, beside their copies in a pass
 EPS = float(np.finfo(np.float64).eps)
+NEARLY_CONSTANT = 0.01  # share of the norm of a kernel, below which it is centred entry by entry
 RANK_TOL = 1e-15  # of the largest eigenvalue, below which an eigenvalue is rounding
 
 
@@ -129,9 +130,12 @@ def _alignment(K: Gram, Hy: Floats) -> float:
         rounding = EPS * K.n_points * float(K.diagonal.sum())
         length = math.sqrt(centred_inner(K, K))
     else:
-        rounding = EPS * len(K) * float(np.linalg.norm(K))
-        K = centred_matrices(K)
-        length = float(np.linalg.norm(K))
+        norm, means = float(np.linalg.norm(K)), K.mean(axis=0)
+        rounding = EPS * len(K) * norm
+        of_means = len(K) * (2.0 * float(means @ means) - len(K) * float(means.mean()) ** 2)
+        length = math.sqrt(max(norm**2 - of_means, 0.0))
+        if length <= NEARLY_CONSTANT * norm:  # of which the difference has few digits
+            length = float(np.linalg.norm(centred_matrices(K)))
     if length <= rounding:
         return 0.0
     return float(np.vdot(Hy, K @ Hy)) / (length * float(np.linalg.norm(Hy.T @ Hy)))
