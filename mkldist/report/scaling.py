@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -63,46 +63,44 @@ def _percent(part: str) -> Callable[[Row], Cell]:
 
 def growth_cautions(found: Sequence[Growth]) -> list[Caution]:
     """Return what a reader of a study has to beware of."""
+    cautions = []
+    for growth in found:
+        runs, other, over = growth.of_runs, growth.other, SIZES[growth.over]
+        if (runs["n_sizes"] < ENOUGH_SIZES).any():
+            cautions.append(Caution(
+                "Fewer than three sizes",
+                f"Two numbers of {over} give an exponent, and cannot show whether the time is a "
+                "power of the size at all.",
+            ))  # fmt: skip
+        early = runs[runs["early"] > 0].groupby("method", sort=False)["early"].sum()
+        if len(early):
+            counts = ", ".join(f"{method} ({count})" for method, count in early.items())
+            cautions.append(Caution(
+                "Runs that stopped early",
+                f"Runs of {counts} stopped before their tolerance, and are marked. Their times, "
+                f"against {over}, are shorter than those to the solution.",
+            ))  # fmt: skip
+        bent = ", ".join(
+            f"{row['method']} {row['exponent']:.2f} (last {row['last_exponent']:.2f})"
+            + f" at {row[other]:,} {SIZES[other]}" * (runs[other].nunique() > 1)
+            for row in records(runs[(runs["last_exponent"] - runs["exponent"]).abs() > BENT])
+        )
+        if bent:
+            cautions.append(Caution(
+                "No single power",
+                f"Time against {over} bends. Exponents over all sizes, and between the two "
+                f"largest: {bent}.",
+            ))  # fmt: skip
     # Studies over two sizes share their runs.
     missing = [growth.means[["failed", "waiting"]].sum() for growth in found]
     failed, waiting = (max((one[n] for one in missing), default=0) for n in ("failed", "waiting"))
-    runs_missing = Caution(
-        "Runs missing",
-        f"Of the runs, {failed} failed and {waiting} wait. Each method counts at settings that are "
-        "complete at all sizes, on splits that have them all.",
-    )
-    of_sizes = [caution for growth in found for caution in _of_growth(growth)]
-    return [*of_sizes, *[runs_missing] * bool(failed or waiting)]
-
-
-def _of_growth(growth: Growth) -> Iterator[Caution]:
-    runs, other, over = growth.of_runs, growth.other, SIZES[growth.over]
-    if (runs["n_sizes"] < ENOUGH_SIZES).any():
-        yield Caution(
-            "Fewer than three sizes",
-            f"Two numbers of {over} give an exponent, and cannot show whether the time is a power "
-            "of the size at all.",
-        )
-    early = runs[runs["early"] > 0].groupby("method", sort=False)["early"].sum()
-    if len(early):
-        counts = ", ".join(f"{method} ({count})" for method, count in early.items())
-        yield Caution(
-            "Runs that stopped early",
-            f"Runs of {counts} stopped before their tolerance, and are marked. Their times, "
-            f"against {over}, are shorter than those to the solution.",
-        )
-    change = (runs["last_exponent"] - runs["exponent"]).abs()
-    bent = [
-        f"{row['method']} {row['exponent']:.2f} (last {row['last_exponent']:.2f})"
-        + f" at {row[other]:,} {SIZES[other]}" * (runs[other].nunique() > 1)
-        for row in records(runs[change > BENT])
-    ]
-    if bent:
-        yield Caution(
-            "No single power",
-            f"Time against {over} bends. Exponents over all sizes, and between the two largest: "
-            f"{', '.join(bent)}.",
-        )
+    if failed or waiting:
+        cautions.append(Caution(
+            "Runs missing",
+            f"Of the runs, {failed} failed and {waiting} wait. Each method counts at settings that "
+            "are complete at all sizes, on splits that have them all.",
+        ))  # fmt: skip
+    return cautions
 
 
 def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None) -> list[Chart]:
