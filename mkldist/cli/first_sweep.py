@@ -171,7 +171,7 @@ def first_sweep(data: Path, file: Path, facts: Facts) -> str:
 def told(text: str) -> list[str]:
     """Return the lines of a sweep file that say what becomes of the data."""
     of_data = text.partition("[[datasets]]")[2].partition("[[banks]]")[0]
-    return [line for line in of_data.splitlines() if "# " in line]
+    return [line for line in of_data.splitlines() if " # " in line]
 
 
 def _head(data: Path, file: Path, facts: Facts) -> Iterator[str]:
