@@ -60,7 +60,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ from mkldist.bank.recomputed import PointBank, RecomputedBank
 from mkldist.bank.requests import Quadratic, Request
 from mkldist.bank.view import BankView, answer_views
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.core.memory import ProblemSize
+from mkldist.core.memory import SHARE_OF_MEMORY, ProblemSize, physical_memory
 from mkldist.optim.accuracy import LAST_PLACES, form_rounding
 from mkldist.optim.pivoted_cholesky import ThinFactor
 from mkldist.solvers.base import Counters, Method, Problem, Solution
@@ -513,15 +513,23 @@ class _Growing:
     def takes_the_sum(self) -> bool:
         """Return True if memory holds the one sum of kernels that the method asks for."""
         n, m = self.kernels.source.n_points, self.kernels.source.n_kernels
-        most, size = self.kernels.limits.n_bytes, ProblemSize(n, m, n)
-        fits = most is None or self.method.memory(size, self.params).needed <= most
+        most = self.kernels.limits.n_bytes or SHARE_OF_MEMORY * physical_memory()
+        fits = self._bytes_of_matrices <= most
         return self.method.one_sum and fits and m * n**2 / 2 <= self._limit
 
     def solved_on_the_sum(self) -> Solution:
         """Solve with the kernels themselves, whose sum is computed once."""
         bank = RecomputedBank(self.kernels.source, 0, self.kernels.threads)
         view = BankView(bank, None, self.kernels.scale, centred=False)
-        return self._of_kernels(self._solved_on(view, self.params))
+        cache = self.kernels.factors.cache
+        with nullcontext() if cache is None else cache.leaving(self._bytes_of_matrices):
+            return self._of_kernels(self._solved_on(view, self.params))
+
+    @property
+    def _bytes_of_matrices(self) -> int:
+        """Memory of the method's solver on matrices of all points."""
+        n, m = self.kernels.source.n_points, self.kernels.source.n_kernels
+        return self.method.memory(ProblemSize(n, m, n), self.params).needed
 
     def _of_kernels(self, solution: Solution) -> Solution:
         """Return a solution on the kernels themselves, whose bounds are exact."""
