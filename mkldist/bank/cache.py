@@ -134,7 +134,7 @@ def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterat
 DIRECTORY_VARIABLE = "MKLDIST_CACHE"
 DEFAULT_BUDGET = 32 * 2**30
 SUFFIX = ".bank"
-FOOTER = Footer(b"mkldist bank 1\0\0")
+FOOTER = Footer(b"mkldist bank 2\0\0")
 CHECKED_AT_ONCE = 2**24
 
 
@@ -206,7 +206,7 @@ class NodeCache:
         _evict(others, n_bytes + FOOTER.n_bytes, self.budget_bytes, Path.unlink)
         try:
             with replacing(path, durable=False) as temporary:  # the footer tells damage
-                _write_bank(temporary, store)
+                _write_bank(temporary, store, path.stem)
         except OSError:
             return False
         return True
@@ -242,8 +242,8 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _write_bank(path: Path, store: BankStore) -> None:
-    """Write all entries of a store and the footer to a file."""
+def _write_bank(path: Path, store: BankStore, identity: str) -> None:
+    """Write all entries of a store and the footer to a file, which will be named by `identity`."""
     row_bytes, buffer = store.shape.kernel_bytes, block_buffer(store)
     with path.open("wb") as file:
 
@@ -258,7 +258,7 @@ def _write_bank(path: Path, store: BankStore) -> None:
         load_blocks(store, copy)
         file.flush()
         n_bytes = store.shape.n_kernels * row_bytes
-        footer = FOOTER.of(_pieces(path, n_bytes))
+        footer = FOOTER.of(_pieces(path, n_bytes, identity))
         file.seek(n_bytes)
         file.write(footer)
 
@@ -279,14 +279,15 @@ def _is_sound(path: Path, n_bytes: int, version: tuple[int, int]) -> bool:
     with path.open("rb") as file:
         file.seek(n_bytes)
         footer = file.read()
-    return footer == FOOTER.of(_pieces(path, n_bytes))
+    return footer == FOOTER.of(_pieces(path, n_bytes, path.stem))
 
 
-def _pieces(path: Path, n_bytes: int) -> Iterator[bytes]:
-    """Read the first bytes of a file piece by piece.
+def _pieces(path: Path, n_bytes: int, identity: str) -> Iterator[bytes]:
+    """Yield whose file it is, so that two do not change places, and its first bytes in pieces.
 
     Pages of a memory map would count as memory of this process.
     """
+    yield identity.encode()
     left = n_bytes
     with path.open("rb", buffering=0) as file:
         while left and (piece := file.read(min(left, CHECKED_AT_ONCE))):

@@ -17,7 +17,7 @@ import numpy as np
 from mkldist.core.arrays import Array
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
-from mkldist.results.folder import OutputFolder, no_folder
+from mkldist.results.folder import OutputFolder, no_folder, owner
 from mkldist.results.journal import NUMBERS, Journal, RunRecord
 from mkldist.results.layout import (
     LAYOUT,
@@ -186,7 +186,11 @@ class Snapshot:
             raise StoreError(str(folder), found, "a sweep's output folder")
         store = Journal(OutputFolder(folder).records)
         runs = store.scan(RunHead.of)
-        return cls(folder, read_layout(folder), runs, store)
+        layout, sweep = read_layout(folder), owner(folder)
+        other = layout.attributes.get("sweep")
+        if sweep not in (None, other):
+            raise layout_error(folder / LAYOUT, f"the layout of sweep {other!r}, not {sweep!r}")
+        return cls(folder, layout, runs, store)
 
     @property
     def n_others(self) -> int:

@@ -25,6 +25,7 @@ from tests.chaos.outcomes import Outcome, table_of
 @click.option("--schedulers", default=0, help="Running schedulers, killed and started again.")
 @click.option("--lives", default=0, help="Sweeps on workers that live 12 seconds.")
 @click.option("--flips", default=0, help="Flipped bits and files cut short.")
+@click.option("--exchanges", default=0, help="Pairs of files of one kind that change places.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), help="Where sweeps run; harmed ones stay there."
 )

@@ -30,10 +30,12 @@ class Campaign:
     ----------
     seed : int
         The seed.
-    kills, pauses, signals, exhausted, media, pairs, starts, schedulers, lives, flips : int
+    kills, pauses, signals, exhausted, media, pairs, starts, schedulers, lives : int
         Numbers of kills, of pauses, of signals, of workers without memory, of media that fail, of
-        second coordinators, later or at once, of killed schedulers, of sweeps on short-lived
-        workers, and of damaged files.
+        second coordinators, later or at once, of killed schedulers, and of sweeps on short-lived
+        workers.
+    flips, exchanges : int
+        Numbers of damaged files, and of pairs of files that change places.
     """
 
     seed: int
@@ -47,6 +49,7 @@ class Campaign:
     schedulers: int = 0
     lives: int = 0
     flips: int = 0
+    exchanges: int = 0
 
     def outcomes(self, folder: Path) -> Iterator[Outcome]:
         """Do the faults one after the other, and yield what each did."""
@@ -60,7 +63,7 @@ class Campaign:
                 yield outcome
                 if outcome.is_good:
                     shutil.rmtree(place, ignore_errors=True)
-        if self.flips:
+        if self.flips or self.exchanges:
             yield from self._damaged(folder / "flips")
 
     def _faults(self) -> Iterator[Fault]:
@@ -82,9 +85,13 @@ class Campaign:
 
     def _damaged(self, folder: Path) -> Iterator[Outcome]:
         made = finished(folder)
-        for number, kind in enumerate(islice(cycle(kinds(made.folder)), self.flips)):
-            place = folder / str(number)
-            outcome = damaged(place, made, kind, np.random.default_rng((self.seed, 1, number)))
+        of_kind = kinds(made.folder)
+        pairs = [kind for kind, files in of_kind.items() if len(files) > 1]
+        strikes = [(kind, False) for kind in islice(cycle(of_kind), self.flips)]
+        strikes += [(kind, True) for kind in islice(cycle(pairs), self.exchanges)]
+        for number, (kind, exchange) in enumerate(strikes):
+            place, rng = folder / str(number), np.random.default_rng((self.seed, 1, number))
+            outcome = damaged(place, made, kind, rng, exchange=exchange)
             yield outcome
             if outcome.is_good:
                 shutil.rmtree(place, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""One flipped bit, or a file cut short, in every kind of file of a finished sweep."""
+"""One flipped bit, a file cut short, or two files exchanged, of every kind of a finished sweep."""
 
 from __future__ import annotations
 
@@ -66,19 +66,31 @@ def finished(folder: Path) -> Finished:
     return Finished(made, values, _values(other), predicted)
 
 
-def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -> Outcome:
-    """Damage a random file of a kind in a copy of the sweep; read it, and run more settings."""
+def damaged(
+    folder: Path, made: Finished, kind: str, rng: np.random.Generator, *, exchange: bool = False
+) -> Outcome:
+    """Damage a random file of a kind in a copy of the sweep; read it, and run more settings.
+
+    With `exchange` two files of the kind take each other's place.
+    """
     shutil.copytree(made.folder, folder, symlinks=True)
     files = kinds(folder)[kind]
-    file = files[int(rng.integers(len(files)))]
-    whole = file.stat().st_size
-    cut = bool(rng.integers(4) == 0)
-    if cut:
-        os.truncate(file, int(rng.integers(whole)))
+    file, *others = (files[i] for i in rng.permutation(len(files)))
+    if exchange:
+        one, other = file.read_bytes(), others[0].read_bytes()
+        file.write_bytes(other)
+        others[0].write_bytes(one)
+        name = "exchange"
+    elif rng.integers(4) == 0:
+        os.truncate(file, int(rng.integers(file.stat().st_size)))
+        name = "cut"
     else:
         flip(file, rng)
-    name = f"{'cut' if cut else 'bit'}: {kind}"
+        name = "bit"
+    name += f": {kind}"
     where = str(file.relative_to(folder))
+    if exchange:
+        where += f" and {others[0].relative_to(folder)}"
     if kind == "model":
         return _of_model(name, file, made)
     if kind == "rates":
@@ -91,7 +103,7 @@ def damaged(folder: Path, made: Finished, kind: str, rng: np.random.Generator) -
         _sweeps(folder, more=True)
     except MkldistError as error:
         refused = True
-        if kind not in OWN_COPY:
+        if kind not in OWN_COPY and not exchange:
             faults.append(f"{where}: {error}")
     except Exception as error:
         faults.append(f"{where}: {type(error).__name__}: {error}")

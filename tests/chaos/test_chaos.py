@@ -35,7 +35,7 @@ HARMS = (
     [
         Campaign(1, kills=2, pauses=1),
         Campaign(2, signals=1, pairs=1, starts=1),
-        Campaign(3, flips=10),
+        Campaign(3, flips=10, exchanges=10),
         Campaign(4, media=2),
         Campaign(5, exhausted=1, schedulers=1, lives=1),
     ],
