@@ -43,14 +43,6 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
         frame.to_parquet(path)
     elif path.name.endswith(".xlsx"):
         frame.to_excel(path, index=False)
-    elif path.name.endswith(".zarr"):
-        group = zarr.open_group(path, mode="w")
-        for name in frame.columns:
-            values = frame[name].to_numpy()
-            if values.dtype.kind == "O":
-                values = frame[name].fillna("").to_numpy(dtype=object)
-            dtype = str if values.dtype.kind == "O" else values.dtype
-            group.create_array(name, shape=len(values), chunks=11, dtype=dtype)[:] = values
     else:
         separator = "\t" if ".tsv" in path.name else ","
         frame.to_csv(path, index=False, sep=separator)
@@ -62,7 +54,7 @@ def write(frame: pd.DataFrame, path: Path) -> Path:
     ("ending", "rows_at_once", "n_threads"),
     [
         ("csv", 7, 2), ("csv", 10_000, 1), ("csv.gz", 7, 1), ("tsv", 10_000, 2),
-        ("xlsx", 7, 1), ("parquet", 7, 2), ("zarr", 7, 2), ("zarr", 10_000, 1),
+        ("xlsx", 7, 1), ("parquet", 7, 2),
     ],
 )  # fmt: skip
 def test_a_file_has_the_predictions_of_its_rows(ending, rows_at_once, n_threads, tmp_path):
