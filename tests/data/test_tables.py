@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.preprocessing import OneHotEncoder
 
-from mkldist.core.wording import FROM_ONE
 from mkldist.data import checks
 from mkldist.data.dataset import RawData
 from mkldist.data.tables import (
@@ -187,8 +186,8 @@ def test_text_in_feature_columns() -> None:
     with mistake("'f7' (2 of 2", "… 4 more"):
         frame_features(many, "t")
     frame = pd.DataFrame({"age": [1, 2, "old", 3]}, index=[7, 7, 8, 9])
-    with mistake("t, row 3 (from 1), column 'age': found text 'old'", "get_dummies"):
-        frame_features(frame, "t", row_labels=FROM_ONE)
+    with mistake("t, row 2 (from 0), column 'age': found text 'old'", "get_dummies"):
+        frame_features(frame, "t")
     with pytest.raises(DataError, match=r"'age' .*'1,5' .*Write decimals with a point\.$"):
         frame_features(FRAME.assign(age="1,5"), "t")
 
