@@ -114,7 +114,9 @@ PROGRESS = 1e-13  # relative change of a bound that counts as better
 class PrimalMKLParams(SolverParams):
     """Parameters of PrimalMKL."""
 
-    steers: ClassVar[tuple[str, ...]] = ("inner", "coupled", "acceleration", "machine", "chi_2")
+    steers: ClassVar[tuple[str, ...]] = (
+        "inner", "coupled", "acceleration", "machine", "start", "chi_2",
+    )  # fmt: skip
     effective_with: ClassVar[Effects] = {
         "epsilon": ("loss", ("epsilon-squared",)),
         "acceleration": ("norm", (1.0,)),
