@@ -370,12 +370,13 @@ def identical_lines(
         return ()
     import pandas as pd
 
-    keys = []
+    keys = np.empty(len(x), dtype=np.int64)
     for rows in row_blocks(len(x), 2 * x.itemsize * x.shape[1]):
         block = np.where(np.isnan(x[rows]), np.nan, x[rows] + 0.0)  # -0.0 becomes 0.0
         words = [None] * len(block) if texts is None else map(tuple, texts.values[rows].tolist())
-        keys += [hash((row.tobytes(), own)) for row, own in zip(block, words, strict=True)]
+        keys[rows] = [hash((row.tobytes(), own)) for row, own in zip(block, words, strict=True)]
     table = pd.DataFrame({"key": keys, "group": np.arange(len(x)) if groups is None else groups})
+    table = table[table.duplicated("key", keep=False)]
     table = table[table.groupby("key")["group"].transform("nunique") > 1]
     if table.empty:
         return ()

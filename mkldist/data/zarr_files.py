@@ -6,19 +6,16 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mkldist.core.arrays import Array
 from mkldist.core.wording import truncate
-from mkldist.data.checks import check_fits
+from mkldist.data.checks import check_fits, rows_at_once
 from mkldist.data.npz_files import NamedArrays
 from mkldist.data.opening import REWRITE, check_file, exists
 from mkldist.errors import DataError, MkldistError
-
-if TYPE_CHECKING:
-    pass
 
 EXTENSIONS = (".zarr",)
 MARKS = ("zarr.json", ".zarray", ".zgroup")
@@ -90,13 +87,24 @@ def _check_array(array: Any, where: str) -> None:
 
 
 def whole_array(array: Any, where: str, hint: str) -> Array:
-    """Read an array at once; `hint` says what to do about one that memory does not hold."""
+    """Read an array, numbers some chunks at a time, which zarr holds beside it.
+
+    `hint` says what to do about an array that memory does not hold.
+    """
     if array.nchunks_initialized < array.nchunks:
         found = f"{array.nchunks_initialized} of {array.nchunks} chunks"
         remedy = "Write the array again, with write_empty_chunks so that chunks of zeros are kept"
         raise DataError(where, found, "all of them", remedy)
     numbers = array.dtype.kind in "fiub"  # which become float64
     check_fits(8 * array.size if numbers else array.nbytes, where, hint)
+    if numbers and array.ndim:
+        read = np.empty(array.shape, array.dtype)
+        of_chunk = (array.shards or array.chunks)[0]
+        rows = rows_at_once(array.nbytes // max(1, len(read)))
+        step = max(of_chunk, rows // of_chunk * of_chunk)
+        for start in range(0, len(read), step):
+            read[start : start + step] = array[start : start + step]
+        return read
     values = np.asarray(array[...])
     return np.array(values.tolist(), dtype=str) if values.dtype.kind in "TO" else values
 

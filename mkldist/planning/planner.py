@@ -89,6 +89,8 @@ def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
     usual = 1 + math.ceil(ratio / math.log(USUAL_GROWTH))
     if many and method is not None and method.hinge_machines:
         usual, most = min(usual, FEW_ROUNDS), most + MOST_CHANGES
+    if method is not None and method.one_sum:  # of the kernels themselves, if memory holds it
+        usual = 1
     return FactorRounds(first, longest, usual, most)
 
 

@@ -312,7 +312,7 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
     >>> import mkldist
     >>> tree = mkldist.selected(mkldist.open_results("results/selected"))  # doctest: +SKIP
     >>> tree["wdbc/level"].C.to_numpy()  # of each split  # doctest: +SKIP
-    array([3., 1., 3.])
+    array([3., 1., 1.])
     """
     import xarray as xr
 

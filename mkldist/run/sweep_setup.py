@@ -62,7 +62,7 @@ def parse_wall_time(text: str | None, key: str = "wall_time") -> float:
     return seconds
 
 
-WORKER_WAIT = "10m"
+WORKER_WAIT = 600.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,10 @@ class WallTime:
 
         Without `worker_wait` the call waits ten minutes for workers, or without end if `patient`.
         """
-        wait = worker_wait or (None if patient else WORKER_WAIT)
-        end = time.monotonic() + parse_wall_time(words)
-        return cls(words or "", end, parse_wall_time(wait, "worker_wait"))
+        wait = math.inf if patient else WORKER_WAIT
+        if worker_wait is not None:
+            wait = parse_wall_time(worker_wait, "worker_wait")
+        return cls(words or "", time.monotonic() + parse_wall_time(words), wait)
 
     def check(self) -> None:
         """Raise if the time is over."""

@@ -343,7 +343,7 @@ def test_only_texts_of_used_columns_are_kept(results, tmp_path):
 
 
 @pytest.mark.slow
-def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
+def test_tables_of_new_rows_are_predicted_alike(results, tmp_path):
     pytest.importorskip("pyarrow")
     model = refit(results, choose(results))
     rows = pd.DataFrame({"chain": ["abcä", "", "bb"], "x": [0.5, 1.0, np.nan], "id": list("pqr")})
@@ -354,15 +354,9 @@ def test_tables_and_arrays_of_new_rows_are_predicted_alike(results, tmp_path):
     np.testing.assert_array_equal(model.decision_function(none, views), expected)
     rows.to_csv(tmp_path / "n.csv", index=False)
     none.to_parquet(tmp_path / "n.parquet")
-    np.savez(
-        tmp_path / "n.npz",
-        x=rows[["x"]],
-        chain=rows["chain"].to_numpy(str),
-        id=np.array(list("pqr")),
-    )
     folds.to_csv(tmp_path / "folds.csv", index=False)
     files = dict.fromkeys(views, tmp_path / "folds.csv")
-    for ending in ("csv", "parquet", "npz"):
+    for ending in ("csv", "parquet"):
         out = tmp_path / f"{ending}-out.csv"
         write_predictions(model, tmp_path / f"n.{ending}", out, views=files)
         found = pd.read_csv(out).filter(like="decision")

@@ -550,7 +550,7 @@ def test_factors_that_begin_with_all_columns_take_one_round():
 
 
 def test_a_limit_of_the_rank_limits_the_rounds():
-    of_all, of_rank = (factor_rounds(bank_of(3000, **own), UNIFORM) for own in ({}, {"rank": 400}))
+    of_all, of_rank = (factor_rounds(bank_of(3000, **own)) for own in ({}, {"rank": 400}))
     assert (of_rank.longest, of_all.longest) == (400, 3000)
     assert 1 < of_rank.usual < of_all.usual
     assert of_rank.most == 1 + 4  # 100, 150, 225, 338 and 400 columns

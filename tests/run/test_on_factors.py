@@ -83,7 +83,7 @@ def test_runs_on_factors_are_those_on_the_kernels(tmp_path):
         assert record.state is RunState.COMPLETE
         assert record.stop_reason == "converged"
         assert record.gap <= record.extra["exact_gap"] <= 1e-3
-        assert record.extra["largest_rank"] > 5
+        assert record.extra["largest_rank"] > 5 or record.method == "uniform"  # of one sum
         assert record.extra["exact_dual_objective"] <= exact[name].objective
         assert record.objective >= exact[name].dual_objective
         values, expected = record.decision_values, exact[name].decision_values
@@ -126,6 +126,9 @@ def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
     assert min(in_file.n_read, in_file.n_written) > 0
     for name, record in tight.items():
         assert record.state is RunState.COMPLETE, record.error
+        if record.method == "uniform":  # whose sum this memory does not hold
+            assert record.objective == pytest.approx(roomy[name].objective, rel=1e-3)
+            continue
         assert record.objective == roomy[name].objective
         assert record.extra == roomy[name].extra
         assert (record.decision_values == roomy[name].decision_values).all()
@@ -177,6 +180,9 @@ def test_factors_that_may_not_grow_leave_a_run_that_did_not_converge(tmp_path):
     found = records(replace(wanted, ref=replace(wanted.ref, plan=plan)))
     for record in found.values():
         assert record.state is RunState.COMPLETE
+        if record.method == "uniform":  # which takes the sum of the kernels themselves
+            assert record.stop_reason == "converged"
+            continue
         assert record.stop_reason == "rank_limit"
         assert record.extra["exact_gap"] > 1e-3
         assert record.extra["largest_rank"] <= 6

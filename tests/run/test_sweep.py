@@ -500,7 +500,7 @@ def test_a_time_ends_when_it_is_over(monkeypatch):
 def test_a_sweep_waits_for_workers_as_long_as_it_says(tmp_path):
     text = 'worker_wait = "2s"\n' + sweep_text({"uniform": [1.0]})
     with (
-        LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
+        LocalCluster(n_workers=0, dashboard_address=":0", processes=False) as cluster,
         pytest.raises(ClusterError, match="none within 2 s"),
     ):
         run_here(text, tmp_path / "small", cluster.scheduler_address)
