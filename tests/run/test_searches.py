@@ -480,12 +480,6 @@ def test_larger_sizes_hold_the_smaller_ones_and_have_the_same_test_part(study):
         np.testing.assert_array_equal(small.test, large.test)
 
 
-def test_the_data_of_all_sizes_are_stored_once(study):
-    files = list((study / "snapshots").rglob("x-*.npy"))
-    assert len(files) == 2
-    assert len({file.stat().st_ino for file in files}) == 1
-
-
 def test_one_size_is_that_of_the_list_and_keeps_the_name(study, tmp_path):
     text = STUDY.replace("n_kernels = [4, 8, 16]", "n_kernels = 8")
     text = text.replace("n_train = [10, 30]", "n_train = 30")
