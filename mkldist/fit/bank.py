@@ -229,14 +229,33 @@ class Inspection:
             repairs = Repairs(cast(Indefinite, indefinite))
         return cls(cast(Check, check), tolerance_of(dtype), where, repairs)
 
-    def inspected(self, matrix: Floats, kernel: int, largest: float = LARGEST) -> Floats:
-        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
+    def sound(self, stack: Floats, largest: float) -> npt.NDArray[np.bool_]:
+        """Return which of some matrices are finite and, unless unchecked, equal their transpose.
+
+        No entry of their diagonals is negative, or larger than `largest`.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            found: npt.NDArray[np.bool_] = np.isfinite(stack.sum(axis=(1, 2)))
+        diagonals = np.einsum("mii->mi", stack)
+        found &= (diagonals >= 0.0).all(axis=1) & (diagonals <= largest).all(axis=1)
+        if self.check != "none":
+            found &= (stack == stack.swapaxes(1, 2)).all(axis=(1, 2))
+        return found
+
+    def inspected(
+        self, matrix: Floats, kernel: int, largest: float = LARGEST, *, sound: bool = False
+    ) -> Floats:
+        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero.
+
+        One that is known to be sound needs no check but that of its eigenvalues.
+        """
         place = f"{self.where}: kernel {kernel}"
-        if self.check == "none" or largest < LARGEST:
+        if not sound and (self.check == "none" or largest < LARGEST):
             check_finite_matrix(matrix, place, largest)
         if self.check == "none":
             return matrix
-        check_symmetric(matrix, self.tolerance, place)
+        if not sound:
+            check_symmetric(matrix, self.tolerance, place)
         return semidefinite(matrix, self.tolerance, place, self.repairs, kernel)
 
     def map(self, work: Callable[[slice], None], stack: npt.NDArray[Any]) -> None:
@@ -276,9 +295,15 @@ def packed_bank(
 
     def work(kernels: slice) -> None:
         part = np.asarray(stack[kernels], dtype=np.float64)
-        own = enumerate(part, kernels.start)
-        passed = np.array([inspection.inspected(one, m, largest) for m, one in own])
-        layout.pack(passed, out=values[kernels])
+        changed: dict[int, Floats] = {}
+        sound = inspection.sound(part, largest).tolist()
+        for m, matrix in enumerate(part, kernels.start):
+            passed = inspection.inspected(matrix, m, largest, sound=sound[m - kernels.start])
+            if passed is not matrix:
+                changed[m] = passed
+        layout.pack(part, out=values[kernels])
+        for m, passed in changed.items():
+            layout.pack(passed, out=values[m])
 
     inspection.map(work, stack)
     return MemoryBank(values, layout)
