@@ -6,7 +6,7 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +53,23 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int,
 def _machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have tests call machine code, whether it was on disk before or not."""
     monkeypatch.setattr("mkldist.core.compiled.SECONDS_IN_PYTHON", 0.0)
+
+
+@pytest.fixture
+def compiled_folder(tmp_path: Path) -> Iterator[Path]:
+    """Have numba keep machine code in an empty folder.
+
+    Numba reads its variables again on the first compilation after one of them changed, which loses
+    what a test wrote to its configuration.
+    """
+    import numba
+
+    folder = tmp_path / "compiled"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NUMBA_CACHE_DIR", str(folder))
+        numba.config.reload_config()
+        yield folder
+    numba.config.reload_config()
 
 
 @pytest.fixture(scope="session")

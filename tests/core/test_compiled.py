@@ -169,9 +169,8 @@ def test_reordered_sums_are_still_sums():
 
 
 @pytest.fixture
-def file(tmp_path, monkeypatch):
+def file(tmp_path, compiled_folder):
     """Return a module of compiled functions, whose machine code goes to an empty folder."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     path = tmp_path / "doubling.py"
     path.write_text(MODULE)
     return path
@@ -225,12 +224,12 @@ def test_threads_that_call_first_make_one_function(file):
     assert len(set(map(id, found))) == 1
 
 
-def test_machine_code_is_kept_on_disk(file, tmp_path):
+def test_machine_code_is_kept_on_disk(file, compiled_folder):
     for hits in (0, 1):
         module = loaded(file)
         assert module.twice(21) == 42
         assert sum(module.twice.stats.cache_hits.values()) == hits
-    assert list((tmp_path / "cache").rglob("doubling.twice-*.nbc"))
+    assert list(compiled_folder.rglob("doubling.twice-*.nbc"))
 
 
 def test_machine_code_of_a_changed_source_is_kept(file):
@@ -255,10 +254,10 @@ def flipped(content: bytes) -> bytes:
     ("ending", "damaged"),
     [("nbc", cut), ("nbc", flipped), ("nbc", lambda _: b""), ("nbi", cut), ("nbi", lambda _: b"")],
 )
-def test_damaged_machine_code_is_made_again(file, tmp_path, ending, damaged):
+def test_damaged_machine_code_is_made_again(file, compiled_folder, ending, damaged):
     for _ in range(2):  # the second module writes the checksums of what the first one called
         assert loaded(file).four_times(21) == 84
-    for path in (tmp_path / "cache").rglob(f"doubling.*.{ending}"):
+    for path in compiled_folder.rglob(f"doubling.*.{ending}"):
         path.write_bytes(damaged(path.read_bytes()))
     for hits in (0, 1):
         module = loaded(file)
