@@ -28,7 +28,7 @@ _NAMES = {
     "mkldist.analysis.explanation": ("selection_frequency selection_table weights_at_best"),
     "mkldist.analysis.statistics": (
         "Overlap corrected_interval corrected_t_test correlated_posterior friedman "
-        "holm pairwise_wilcoxon selection_stability signed_rank_posterior"
+        "holm pairwise_wilcoxon selection_stability"
     ),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

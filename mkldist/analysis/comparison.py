@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 
 from mkldist.analysis.losses import (
-    ROPE,
     at_best,
     inference,
     is_share,
@@ -34,7 +33,6 @@ from mkldist.analysis.statistics import (
     known_interval,
     largest_of_series,
     pairwise_wilcoxon,
-    signed_rank_posterior,
 )
 from mkldist.core.arrays import Bools, Floats
 from mkldist.core.metrics import default_metric, metric_of_variable
@@ -45,7 +43,6 @@ from mkldist.results.folder import OutputFolder
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.rows import (
     complete_values,
-    hyperparameters,
     is_pooled,
     is_validated,
     method_nodes,
@@ -57,7 +54,6 @@ from mkldist.results.rows import (
 from mkldist.results.schema import COORDINATES, DATASET_SERIES, RUN_ID, SPLIT, STATE, RunState
 from mkldist.results.tree import open_results
 from mkldist.solvers.solver_params import SolverParams
-from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -381,8 +377,6 @@ class PairComparison:
     posterior: Posterior
     # Active kernels, seconds and gap; the objective where both minimise the same function
     measures: dict[str, Difference]
-    # Runs of one method at equal settings; None for two methods or other kernels
-    equal_settings: EqualSettings | None
     pooled: int = 0  # test parts that lack a class, where the losses are of all folds together
     # Name that the data set shares with other sizes of it in a scaling study; else its own
     series: str = ""
@@ -416,8 +410,6 @@ class OverDataSets:
     # sets
     p_value: float
     p_holm: float
-    posterior: Posterior  # Of the Bayesian signed-rank test
-    rope: float  # Half the width of the region of practical equivalence
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +436,7 @@ def compare_results(
     compared = [compare_pair(pair, rope) for pair in pairs]
     adjusted = holm(np.array([one.p_value for one in compared])).tolist()
     compared = [replace(one, p_holm=p) for one, p in zip(compared, adjusted, strict=True)]
-    return ResultsComparison(tuple(compared), over_data_sets(compared, rope), tuple(unpaired))
+    return ResultsComparison(tuple(compared), over_data_sets(compared), tuple(unpaired))
 
 
 def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
@@ -456,10 +448,9 @@ def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
     rope = region(one.loss, of_losses.second, rope)
     differences = one.losses[splits[0]] - two.losses[splits[1]]
     p_value, posterior = inference(differences, overlap, rope)
-    equal = at_equal_settings(pair)
     settings = one.settings(splits[0]), two.settings(splits[1])
-    same_problem = equal is not None and settings[0] == settings[1]
-    names = [name for name in MEASURES if name != "objective" or same_problem]
+    same = settings[0] == settings[1] and _same_problem(pair)
+    names = [name for name in MEASURES if name != "objective" or same]
     measures = {
         name: _difference(one.values(name)[splits[0]], two.values(name)[splits[1]], overlap)
         for name in names
@@ -481,7 +472,6 @@ def compare_pair(pair: Pair, rope: float | None = None) -> PairComparison:
         rope=rope,
         posterior=posterior,
         measures=measures,
-        equal_settings=equal,
         pooled=n_of_few_classes(one.data) if is_pooled(one.data, one.loss) else 0,
         series=str(pair.first.node.attrs.get(DATASET_SERIES, one.place["dataset"])),
         n_train=overlap.n_train,
@@ -508,9 +498,7 @@ def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
     return Difference(float(first.mean()), float(second.mean()), *found)
 
 
-def over_data_sets(
-    compared: Sequence[PairComparison], rope: float | None = None
-) -> tuple[OverDataSets, ...]:
+def over_data_sets(compared: Sequence[PairComparison]) -> tuple[OverDataSets, ...]:
     """Compare the pairs of methods that several data sets have, over these.
 
     Of several sizes of one data set the largest counts alone: the sizes share their points, and are
@@ -533,13 +521,9 @@ def over_data_sets(
         row = pairwise_wilcoxon(means).iloc[0]
         enough = len(members) >= FEWEST_DATA_SETS
         p_value = float(row["p_value"]) if enough else math.nan
-        width = rope if is_share(loss) and rope is not None else ROPE
-        posterior = signed_rank_posterior((means[0] - means[1]).to_numpy(), width)
         datasets = tuple(member.dataset for member in members)
         median = float(row["median_difference"])
-        found.append(
-            OverDataSets(first, second, loss, datasets, median, p_value, p_value, posterior, width)
-        )
+        found.append(OverDataSets(first, second, loss, datasets, median, p_value, p_value))
     adjusted = holm(np.array([one.p_value for one in found])).tolist()
     return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
@@ -598,72 +582,13 @@ def compare_sweeps(
     return compare_results(one, two, matching(one, two, methods), rope)
 
 
-ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class EqualSettings:
-    """Runs of one method on the same Gram matrices, rows and settings, in two results."""
-
-    n_runs: int  # Runs that are complete in both
-    objective_change: float  # Largest relative difference of the objectives
-    # Runs whose intervals from lower bound to objective have no point in common, so that one
-    # of the two certificates is wrong
-    contradictions: int
-    # Median over the runs of the seconds of the first, divided by those of the second
-    seconds_ratio: float
-
-
-def at_equal_settings(pair: Pair) -> EqualSettings | None:
-    """Compare the runs of a method in two results at all settings that both have.
-
-    None if methods, Gram matrices or settings differ, so that objectives differ by right.
-    """
-    nodes = pair.first.node, pair.second.node
-    problems = [(*map(node.attrs.get, ("method", "kernel_weights")), problem_settings(node))
-                for node in nodes]  # fmt: skip
-    dims = hyperparameters(nodes[0])
-    if problems[0] != problems[1] or not pair.same_bank or TRIAL in dims:
-        return None
-    if {*dims} != {*hyperparameters(nodes[1])}:
-        return None
-    frames = []
-    for node, rows in zip(nodes, zip(*pair.splits, strict=True), strict=True):
-        number = dict(
-            zip(node.ds[SPLIT].to_numpy()[list(rows)].tolist(), range(len(rows)), strict=True)
-        )
-        runs = _complete(node, ("seconds", *CERTIFICATE))
-        frames.append(runs.assign(**{SPLIT: runs[SPLIT].map(number)}).dropna(subset=[SPLIT]))
-    both = frames[0].merge(frames[1], on=[SPLIT, *dims], suffixes=("", " again"))
-    apart, disjoint = certificates_apart(*(_both_values(both, name) for name in CERTIFICATE))
-    if np.isnan(apart).all():
-        return None
-    seconds, again = _both_values(both[~np.isnan(apart)], "seconds")
-    ratios = seconds[again > 0.0] / again[again > 0.0]
-    return EqualSettings(
-        int((~np.isnan(apart)).sum()),
-        _known(np.max, apart),
-        int(disjoint.sum()),
-        _known(np.median, ratios),
+def _same_problem(pair: Pair) -> bool:
+    """Return True if both methods minimise the same function of the same Gram matrices."""
+    one, other = (
+        (*map(node.attrs.get, ("method", "kernel_weights")), problem_settings(node))
+        for node in (pair.first.node, pair.second.node)
     )
-
-
-def certificates_apart(
-    objectives: tuple[Floats, Floats], bounds: tuple[Floats, Floats]
-) -> tuple[Floats, Bools]:
-    """Compare the certificates of two results for the same problems.
-
-    Shapes: objectives, bounds pair of (n,).
-
-    Differences of the objectives, divided by the larger one; NaN where one is unknown.
-
-    True where the intervals from lower bound to objective have no point in common.
-    """
-    size = np.maximum(np.abs(objectives[0]), np.abs(objectives[1]))
-    apart = np.abs(objectives[0] - objectives[1]) / np.where(size > 0.0, size, 1.0)
-    slack = ROUNDING * size
-    disjoint = (bounds[0] > objectives[1] + slack) | (bounds[1] > objectives[0] + slack)
-    return apart, disjoint
+    return one == other and pair.same_bank
 
 
 def problem_settings(node: xr.DataTree) -> dict[str, Any]:
@@ -674,12 +599,12 @@ def problem_settings(node: xr.DataTree) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if name not in steering}
 
 
-def _known(of: Callable[[Floats], Any], values: Floats) -> float:
-    """Return what a function makes of the values that are not NaN; NaN without any."""
-    known = values[~np.isnan(values)]
-    return float(of(known)) if len(known) else math.nan
+def _largest(values: Floats) -> float:
+    """Return the largest value that is not NaN; NaN without any."""
+    return float(np.fmax.reduce(values, initial=math.nan))
 
 
+ROUNDING = 1e-9
 CERTIFICATE = ("objective", "dual_objective")
 LOSSES = tuple(
     default_metric(task).variable(part)
@@ -737,7 +662,11 @@ def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
     keys = [name for name in frames[0].columns if name in frames[1].columns]
     keys = keys[: keys.index(STATE.name)]
     both = frames[0].merge(frames[1], on=keys, suffixes=("", " again"))
-    apart, disjoint = certificates_apart(*(_both_values(both, name) for name in CERTIFICATE))
+    objectives, bounds = (_both_values(both, name) for name in CERTIFICATE)
+    size = np.maximum(*np.abs(objectives))
+    apart = np.abs(np.subtract(*objectives)) / np.where(size > 0.0, size, 1.0)
+    slack = ROUNDING * size
+    disjoint = (bounds[0] > objectives[1] + slack) | (bounds[1] > objectives[0] + slack)
     compared = [name for name in (*CERTIFICATE, *LOSSES) if name in both]
     equal = np.ones(len(both), dtype=bool)
     for name in compared:
@@ -748,9 +677,9 @@ def agreement(first: xr.DataTree, second: xr.DataTree) -> Agreement:
         n_equal=int(equal.sum()),
         contradictions=tuple(_name(row) for row in both[keys][disjoint].to_dict("records")),
         n_alone=(len(frames[0]) - len(both), len(frames[1]) - len(both)),
-        objective_difference=_known(np.max, apart),
+        objective_difference=_largest(apart),
         loss_differences={
-            name: _known(np.max, np.abs(np.subtract(*_both_values(both, name))))
+            name: _largest(np.abs(np.subtract(*_both_values(both, name))))
             for name in compared
             if name in LOSSES
         },

@@ -420,58 +420,6 @@ def friedman(
     return Friedman(means, statistic, p_value, difference)
 
 
-def signed_rank_posterior(
-    differences: Floats, rope: float, *, draws: int = 50_000, seed: int = 0
-) -> Posterior:
-    """Return the posterior of the Bayesian signed-rank test (Benavoli et al. 2014, 2017).
-
-    Data sets have Dirichlet weights with a pseudo-observation at difference zero of weight ½.  A
-    draw asks where most of the weighted sums of two differences lie: below the region of practical
-    equivalence, within, or above.  The probabilities are shares of draws.
-
-    Parameters
-    ----------
-    differences : (q,) float64
-        Difference of two methods' scores on each of q data sets.
-    rope : float
-        Half the width of the region of practical equivalence, in the units of the scores.
-    draws : int
-        Draws from the posterior; their standard error is at most ``0.5 / sqrt(draws)``.
-    seed : int
-        Seed of the draws.
-
-    Raises
-    ------
-    ValueError
-        If there is no difference, or `rope` is negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mkldist import analysis
-    >>> differences = np.array([0.02, 0.03, 0.01, 0.04])
-    >>> found = analysis.signed_rank_posterior(differences, rope=0.005)
-    >>> round(found.above, 1)
-    1.0
-    """
-    differences = np.asarray(differences, dtype=np.float64)
-    if len(differences) == 0 or rope < 0.0:
-        raise ValueError(
-            f"found {len(differences)} data sets and rope = {rope}; expected at least one data "
-            f"set, and rope of at least 0"
-        )
-    values = np.concatenate([[0.0], differences])
-    pairs = values[:, None] + values
-    low, high = pairs < -2.0 * rope, pairs > 2.0 * rope
-    weights = np.random.default_rng(seed).dirichlet(np.r_[0.5, np.ones(len(differences))], draws)
-    below = np.einsum("si,ij,sj->s", weights, low, weights, optimize=True)
-    above = np.einsum("si,ij,sj->s", weights, high, weights, optimize=True)
-    shares = np.column_stack([below, 1.0 - below - above, above])
-    most = shares == shares.max(axis=1, keepdims=True)
-    won = (most / most.sum(axis=1, keepdims=True)).mean(axis=0)
-    return Posterior(*map(float, won))
-
-
 def _check(scores: pd.DataFrame, least: int) -> None:
     """Raise unless rows are data sets, with a value everywhere and enough methods."""
     if scores.index.name == SPLIT:

@@ -567,7 +567,6 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
         for validated, number in zip(pair.validated, pair.n_settings, strict=True)
     )
     return [
-        *_certificates(pairs),
         *(_over(one) for one in comparison.over if len(comparison.over) == 1),
         *those([
             (len({series for _, series in places}) < len(places), SIZES_SHARE),
@@ -610,20 +609,6 @@ def p_words(test: PairComparison | OverDataSets) -> str:
         return "p unknown"
     p = f"p = {test.p_holm:.2g}" if test.p_holm >= LEAST_P else f"p < {LEAST_P}"
     return p if test.p_holm == test.p_value else f"{p} with Holm's correction"
-
-
-def _certificates(pairs: Sequence[PairComparison]) -> Iterator[str]:
-    """Yield a sentence on the runs at equal settings, if there are any."""
-    found = [pair.equal_settings for pair in pairs if pair.equal_settings is not None]
-    if found:
-        runs, wrong = sum(one.n_runs for one in found), sum(one.contradictions for one in found)
-        change = max(one.objective_change for one in found)
-        agree = f"of {wrong} contradict" if wrong else "of all agree"
-        differ = f"differ by a share of {change:.1e} at most" if change else "are equal"
-        yield (
-            f"{runs} runs have equal settings, kernels and rows in both results: the bounds "
-            f"{agree}, and their objectives {differ}."
-        )
 
 
 def _over(over: OverDataSets) -> str:

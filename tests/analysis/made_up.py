@@ -140,7 +140,6 @@ def pair(
         "rope": 0.01,
         "posterior": Posterior(0.97, 0.02, 0.01),
         "measures": dict.fromkeys(("active_kernels", "seconds", "gap"), nothing),
-        "equal_settings": None,
     }
     return PairComparison(dataset, *methods, loss, **(fields | changes))
 

@@ -23,7 +23,6 @@ from mkldist.analysis.statistics import (
     loss_interval,
     pairwise_wilcoxon,
     selection_stability,
-    signed_rank_posterior,
 )
 from mkldist.errors import InputError
 
@@ -249,24 +248,6 @@ def test_holms_adjustment_is_the_step_down_rule():
             np.testing.assert_array_equal(adjusted <= alpha, rejected)
 
 
-def test_the_signed_rank_posterior_is_sure_where_the_data_are():
-    assert signed_rank_posterior(np.full(20, 0.3), 0.01).above > 0.99
-    assert signed_rank_posterior(np.full(20, -0.3), 0.01).below > 0.99
-    assert signed_rank_posterior(np.full(20, 0.001), 0.01).equivalent > 0.99
-
-
-def test_the_signed_rank_posterior_of_one_difference_is_its_integral():
-    # With weights (w, 1 - w) ~ Beta(1/2, 1) of zero and of d = 1: the sum of two is above 2 rope
-    # unless both are zero, so "above" wins where 1 - w² > 1/2.
-    expected = stats.beta(0.5, 1).cdf(math.sqrt(0.5))
-    found = signed_rank_posterior(np.array([1.0]), 0.1, draws=200_000)
-    assert found.above == pytest.approx(expected, abs=0.004)
-    assert found.equivalent == pytest.approx(1 - expected, abs=0.004)
-    assert signed_rank_posterior(np.array([1.0]), 0.1) == signed_rank_posterior(
-        np.array([1.0]), 0.1
-    )
-
-
 def test_what_cannot_be_compared_is_refused():
     holed = DEMSAR.copy()
     holed.loc["iris", "+m"] = np.nan
@@ -274,8 +255,6 @@ def test_what_cannot_be_compared_is_refused():
         friedman(holed)
     with pytest.raises(ValueError, match="found 2 methods; expected at least 3"):
         friedman(DEMSAR[["+m", "+cf"]])
-    with pytest.raises(ValueError, match="expected at least one data set"):
-        signed_rank_posterior(np.empty(0), 0.1)
 
 
 def test_equal_scores_do_not_differ():

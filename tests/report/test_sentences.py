@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from mkldist.analysis.comparison import EqualSettings, OverDataSets, ResultsComparison
-from mkldist.analysis.statistics import Interval, Posterior
+from mkldist.analysis.comparison import OverDataSets, ResultsComparison
+from mkldist.analysis.statistics import Interval
 from mkldist.core.metrics import METRICS
 from mkldist.report.sentences import (
     SIZES_SHARE,
@@ -175,14 +175,6 @@ def test_sizes_of_one_data_set_are_told_to_count_once():
     assert SIZES_SHARE not in sentences(comparison(*others), isolated=True)
 
 
-@pytest.mark.parametrize(("wrong", "words"), [(0, "of all agree"), (2, "of 2 contradict")])
-def test_certificates_at_equal_settings_are_told(wrong, words):
-    equal = EqualSettings(6, 1e-4, wrong, 2.0)
-    said = sentences(comparison(pair(equal_settings=equal)), isolated=True)[0]
-    assert said.startswith("6 runs have equal settings, kernels and rows in both results: ")
-    assert f"the bounds {words}, and their objectives differ by a share of 1.0e-04" in said
-
-
 @pytest.mark.parametrize(
     ("n_datasets", "p_holm", "words"),
     [
@@ -193,9 +185,7 @@ def test_certificates_at_equal_settings_are_told(wrong, words):
 )
 def test_data_sets_together_are_told(n_datasets, p_holm, words):
     datasets = tuple(f"d{number}" for number in range(n_datasets))
-    over = OverDataSets(
-        "level", "uniform", "test_error", datasets, -0.1, p_holm, p_holm, Posterior(1, 0, 0), 0.01
-    )
+    over = OverDataSets("level", "uniform", "test_error", datasets, -0.1, p_holm, p_holm)
     said = sentences(comparison(pair(), over=(over,)), isolated=True)[0]
     assert f"{n_datasets} data sets " in said
     assert words in said
