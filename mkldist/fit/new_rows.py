@@ -37,6 +37,7 @@ from mkldist.data.npz_files import (
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import (
     LABEL_NAMES,
+    MISSING,
     Table,
     as_categories,
     check_names,
@@ -405,7 +406,8 @@ def unseen_lines(unseen: Counter[tuple[str, str]]) -> list[str]:
     lines = []
     for name in dict.fromkeys(name for name, _ in unseen):
         counts = {text: count for (of, text), count in unseen.items() if of == name}
-        listed = truncate([f"{text!r} in {count}" for text, count in counts.items()], SHOWN_COLUMNS)
+        words = {text: "no value" if text == MISSING else repr(text) for text in counts}
+        listed = truncate([f"{words[text]} in {n}" for text, n in counts.items()], SHOWN_COLUMNS)
         rows = f"{pluralize(sum(counts.values()), 'row')} of unknown categories"
         lines.append(f"column {name!r}: {rows} ({listed}), taken as none of the known ones")
     return lines

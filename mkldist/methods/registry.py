@@ -52,7 +52,9 @@ class Methods(MutableMapping[str, Method]):
         method = self._loaded[name]
         if method is None:
             of_file = vars(import_module(MODULES[name])).values()
-            method = next(one for one in of_file if isinstance(one, Method) and one.name == name)
+            method = {one.name: one for one in of_file if isinstance(one, Method)}.get(name)
+            if method is None:
+                raise ImportError(f"{MODULES[name]} has no Method of the name {name!r}")
             self._loaded[name] = method
         return method
 

@@ -277,6 +277,8 @@ def test_lines_about_unknown_categories():
         "column 'size': 3 rows of unknown categories",
         "column 'colour': 1 row of unknown categories",
     ]
+    [line] = unseen_lines(Counter({("size", "?"): 2, ("size", "XL"): 1}))
+    assert "no value in 2, 'XL' in 1" in line
 
 
 COLUMNS_T = SourceColumns(("a", "b"), texts=("s", "t"), id="row")
