@@ -107,6 +107,12 @@ class ClusterError(MkldistError):
 class WorkerError(ClusterError):
     """A worker's machine that fails, such as its disk or a library, and not the method on it."""
 
+    @classmethod
+    def of(cls, error: OSError | ImportError) -> WorkerError:
+        """Return the error of a worker on which the system, or a library, raised an error."""
+        found = " ".join(f"{type(error).__name__}: {error}".split())
+        return cls("a worker", found, "a machine on which methods run", "Mend it")
+
 
 class UnfitClusterError(ClusterError, InputError):
     """A scheduler, its address or its workers that no sweep may use: repeating helps nobody."""

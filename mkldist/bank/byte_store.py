@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from mkldist.core.durable import Buffer, output_error, remove_temporaries, write_file
-from mkldist.core.wording import has_password
 from mkldist.errors import OutputError, StoreError, UnreadableError
 
 LAPLACIANS = "laplacians"
@@ -157,25 +156,11 @@ class ByteStore:
 
 def open_bytes(root: str | Path, folder: str) -> ByteStore:
     """Return the blobs in a folder below a path or below a URL that fsspec understands."""
-    _refuse_password(root)
     return ByteStore(str(root).removeprefix("file://"), folder)
-
-
-def _refuse_password(root: str | Path) -> None:
-    """Refuse a URL with a password."""
-    if has_password(str(root)):
-        scheme, _, rest = str(root).partition("://")
-        raise StoreError(
-            f"{scheme}://...@{rest.partition('@')[2]}",
-            "a URL with a password, which results and messages would show",
-            "a URL without one",
-            "Give the password in fsspec's configuration or in the variables of the store",
-        )
 
 
 def list_folders(root: str | Path) -> list[str]:
     """Return the sorted names of the folders right below a path or URL, without hidden ones."""
-    _refuse_password(root)
     place = str(root).removeprefix("file://")
     with readable(root):
         try:

@@ -17,6 +17,7 @@ import click
 
 from mkldist.core.durable import output_error
 from mkldist.core.terminal import interrupt_by_all_signals, own_handlers
+from mkldist.core.wording import SHOWN_PASSWORD, has_password
 from mkldist.errors import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -95,12 +96,15 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     with own_handlers(), reporting():
         interrupt_by_all_signals()
+        if any(map(has_password, sys.argv[1:])):
+            raise InputError("the command line", *SHOWN_PASSWORD)
         _check_environment()
         command.main(prog_name="mkldist", standalone_mode=False)
 
 
 DEBUG_VARIABLE = "MKLDIST_DEBUG"
-BYTES_OF_A_THREAD = 80 * 2**20  # of address space, of OpenBLAS in numpy and in scipy
+BYTES_OF_LIBRARIES = 5 * 2**28  # of address space
+BYTES_OF_A_THREAD = 80 * 2**20  # of OpenBLAS in numpy and in scipy
 
 
 @contextmanager
@@ -123,7 +127,7 @@ def reporting() -> Iterator[None]:
     except MkldistError as error:
         _show_traceback()
         _say(f"{error.kind}: {error}", error.exit_code)
-    except (MemoryError, ImportError) as error:
+    except (MemoryError, ImportError, RuntimeError) as error:
         _end_without_memory(error)
     except Exception as error:
         _end_unexpectedly(error)
@@ -159,9 +163,10 @@ def _end_by_the_system(error: OSError) -> NoReturn:
     _end_unexpectedly(error)
 
 
-def _end_without_memory(error: MemoryError | ImportError) -> NoReturn:
-    """End where this process gets no more memory, of which libraries too may be refused some."""
-    if isinstance(error, ImportError) and "failed to map" not in str(error):
+def _end_without_memory(error: MemoryError | ImportError | RuntimeError) -> NoReturn:
+    """End where this process, or a library in it, may get no more memory or threads."""
+    words = ("failed to map", "can't start new thread")
+    if not (isinstance(error, MemoryError) or any(word in str(error) for word in words)):
         _end_unexpectedly(error)
     _show_traceback()
     found = f"too little memory ({error})" if str(error) else "too little memory"
@@ -181,7 +186,7 @@ def _check_environment() -> None:
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        least = 2**30 + (os.cpu_count() or 1) * BYTES_OF_A_THREAD
+        least = BYTES_OF_LIBRARIES + (os.cpu_count() or 1) * BYTES_OF_A_THREAD
         if limit != resource.RLIM_INFINITY and limit < least:
             found = f"an address space of {limit // 2**20} MiB"
             expected = f"at least {least // 2**20} MiB"

@@ -143,7 +143,7 @@ def remove_temporaries(folder: Path) -> int:
     processes cannot be asked, goes after an hour without a change.
     """
     removed, names = 0, list[str]()
-    with suppress(FileNotFoundError, NotADirectoryError):
+    with suppress(OSError):
         names = os.listdir(folder)  # noqa: PTH208, tens of thousands of them
     for path in (folder / name for name in names if is_temporary(name)):
         with suppress(OSError, ValueError):
@@ -211,7 +211,11 @@ def output_error(where: str, error: OSError) -> OutputError:
 
 
 def check_free(target: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
-    """Refuse to write over a folder, over a file that a user did not give away, or over inputs."""
+    """Refuse to write over a folder, over a file that a user did not give away, or over inputs.
+
+    What killed processes left beside the target goes.
+    """
+    remove_temporaries(target.parent)
     check_apart(target, inputs)
     if target.is_dir():
         raise OutputError(str(target), "a folder", "the name of a new file")

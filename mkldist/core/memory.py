@@ -6,19 +6,40 @@ Plans predict memory by these rules, and tasks keep to them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 GIB = 2**30
 # A reader may hold the content of the file and the dense array at once.
 SHARE_OF_MEMORY = 0.5
 
 
+GROUPS = Path("/proc/self/cgroup")
+CONTROLLERS = Path("/sys/fs/cgroup")
+
+
 def physical_memory() -> int:
-    """Return the physical memory of this machine in bytes."""
+    """Return the bytes of memory of this machine, or of the container or job that this is in."""
     import psutil
 
-    return int(psutil.virtual_memory().total)
+    return min([int(psutil.virtual_memory().total), *_group_limits()])
+
+
+def _group_limits() -> Iterator[int]:
+    """Yield the limits of the control groups that hold this process, of both versions of Linux."""
+    with suppress(OSError):  # of other systems
+        for line in GROUPS.read_text().splitlines():
+            _, controllers, group = line.split(":", 2)
+            if controllers not in ("", "memory"):
+                continue
+            name = "memory.limit_in_bytes" if controllers else "memory.max"
+            top = CONTROLLERS / controllers
+            inner = top / group.lstrip("/")
+            for folder in (inner, *inner.parents)[: len(inner.parts) - len(top.parts) + 1]:
+                with suppress(OSError, ValueError):  # without a limit, or not to be seen from here
+                    yield int((folder / name).read_text())
 
 
 def at_most_half(n_bytes: float) -> str:
@@ -36,7 +57,7 @@ def available_memory() -> int:
     """Return the bytes that processes can get: free ones, and those of files that are cached."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    return min([int(psutil.virtual_memory().available), *_group_limits()])
 
 
 # Without a memory limit these bytes apply; with one, a share is the limit divided by the divisor.

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+SHOWN_PASSWORD = (
+    "a URL with a password, which results and messages would show",
+    "a URL without one",
+    "Give the password in fsspec's configuration or in the variables of the store",
+)
+"""What an error says of such a URL: what is found, what is expected, what to do."""
+
+
 def has_password(place: str) -> bool:
     """Return whether a URL holds a password, which messages, records and reports would show."""
     return re.search(r"://[^/?#]*:[^/?#]*@", place) is not None

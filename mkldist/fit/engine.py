@@ -656,10 +656,7 @@ class _Batch:
     def _fail(self, subproblem: Subproblem, error: Exception) -> None:
         """Hand on the run of a failed subproblem; its other solutions are dropped."""
         if isinstance(error, OSError | ImportError):
-            found = " ".join(f"{type(error).__name__}: {error}".split())
-            raise WorkerError(
-                "a worker", found, "a machine on which methods run", "Mend it"
-            ) from error
+            raise WorkerError.of(error) from error
         run = subproblem.run
         if run.id in self.solved:
             words = subproblem.description(self.inputs.dataset)

@@ -16,7 +16,7 @@ import numpy as np
 
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
-from mkldist.core.durable import check_free, remove_temporaries, replacing, writing
+from mkldist.core.durable import check_free, replacing, writing
 from mkldist.core.metrics import metrics_of
 from mkldist.core.threads import single_threaded
 from mkldist.core.wording import pluralize, truncate
@@ -124,14 +124,13 @@ def _writer(target: Path | None) -> Iterator[Any]:
     if target is None:
         yield lambda columns: None
         return
-    with writing(target):
-        remove_temporaries(target.parent)
-        with (
-            replacing(target) as temporary,
-            temporary.open("x", newline="", encoding="utf-8") as stream,
-        ):
-            rows = csv.writer(stream)
-            yield lambda columns: rows.writerows(zip(*columns, strict=True))
+    with (
+        writing(target),
+        replacing(target) as temporary,
+        temporary.open("x", newline="", encoding="utf-8") as stream,
+    ):
+        rows = csv.writer(stream)
+        yield lambda columns: rows.writerows(zip(*columns, strict=True))
 
 
 def _columns(model: Model, id: str, parts: Contributions | None) -> list[str]:

@@ -129,7 +129,7 @@ def write_report(
     """
     report = replace(made_page(Facts.of(results)), origin=origin_of(results))
     inputs = inputs_of(results)
-    check_apart(page, inputs)
+    check_free(page, overwrite=True, inputs=inputs)
     for file in report.files(figures) if figures is not None else ():
         check_free(file, overwrite=overwrite, inputs=inputs)
     with writing(page):

@@ -14,7 +14,7 @@ import pandas as pd
 
 import mkldist.plot as plot
 from mkldist.analysis.growth import PARTS, SIZES, Growth
-from mkldist.core.durable import check_free, make_folder, remove_temporaries, write_file, writing
+from mkldist.core.durable import check_free, make_folder, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import HEIGHT, Chart, figure_of
 from mkldist.report.sentences import Caution, Facts, origin_of, records, shared_times, slug
@@ -195,7 +195,6 @@ class ScalingStudy:
             check_free(file, overwrite=overwrite or own, inputs=inputs)
         with writing(folder):
             make_folder(folder)
-            remove_temporaries(folder)
             if origin:
                 write_file(mark, [origin.encode()])
             for file, table in tables.items():

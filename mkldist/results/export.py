@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from mkldist.core.durable import (
     check_apart,
     check_free,
-    remove_temporaries,
     replacing,
     temporary_path,
     writing,
@@ -95,7 +94,6 @@ def export(
     check_apart(target, inputs)
     for file in files if not replaced else ():
         check_free(file, overwrite=overwrite, inputs=inputs)
-    remove_temporaries(target.parent)
     for file, write in files.items():
         with writing(file), replacing(file) as temporary:
             write(tree, temporary)
@@ -124,7 +122,10 @@ def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
         for child in node.children.values():
             encoding[child.path] = _packed(child.ds.data_vars)
     try:
-        tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
+        if "\\" in str(target):  # which the library takes for a separator of folders
+            target.write_bytes(tree.to_netcdf(engine="netcdf4", encoding=encoding))
+        else:
+            tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
     except (OSError, RuntimeError) as error:
         # The library calls a full disk a lack of permission, or an error of HDF.
         _check_room(target.parent, SPARE_BYTES + tree.nbytes, error)

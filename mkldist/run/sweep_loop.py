@@ -556,6 +556,8 @@ class SweepLoop:
 
     def _give_up(self, abandoned: Iterable[AbandonedRun], error: BaseException) -> None:
         """Record abandoned runs as failed, unless the error was the medium's and not theirs."""
+        if isinstance(error, OSError | ImportError):
+            error = WorkerError.of(error)
         if isinstance(error, OF_MEDIUM):
             self._unread += [error for _ in abandoned]
         else:

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from mkldist.core.memory import GIB, SHARE_OF_MEMORY, at_most_half, physical_memory
-from mkldist.core.wording import has_password
+from mkldist.core.wording import SHOWN_PASSWORD, has_password
 from mkldist.errors import SpecError
 
 MOST_PARTS = 100  # of a key; the time that TOML's parser takes grows with their square
@@ -279,10 +279,8 @@ def _path(text: str) -> str:
     if "\0" in text:
         raise ValueError("found a text with the character NUL; expected a path")
     if has_password(text):
-        raise ValueError(
-            "found a URL with a password, which results and messages would show; expected a URL "
-            "without one. Give the password in fsspec's configuration"
-        )
+        found, expected, hint = SHOWN_PASSWORD
+        raise ValueError(f"found {found}; expected {expected}. {hint}")
     return text
 
 
@@ -294,6 +292,8 @@ def as_path(name: str, value: object) -> Path:
     if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
         found = " ".join(repr(value).split())  # in one line, of an array or a table too
         raise SpecError(name, f"{found:.60}", "a path")
+    if has_password(str(value)):
+        raise SpecError(name, *SHOWN_PASSWORD)
     path = Path(value)
     try:
         path.lstat()

@@ -422,6 +422,8 @@ ENDS = [
      "limit (ulimit -v), or free some.\n"),
     (ImportError("x: failed to map"), 1, "mkldist: out of memory: this machine: found "
      "too little memory (x: failed to map). Raise its limit (ulimit -v), or free some.\n"),
+    (RuntimeError("can't start new thread"), 1, "mkldist: out of memory: this machine: found "
+     "too little memory (can't start new thread). Raise its limit (ulimit -v), or free some.\n"),
     (ImportError("no x"), 1, "mkldist: internal error: ImportError: no x. Set MKLDIST_DEBUG=1 to "
      "see where, and please report it.\n"),
 ]  # fmt: skip

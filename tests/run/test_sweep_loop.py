@@ -129,11 +129,16 @@ def test_batches_that_cannot_read_are_tried_again(tmp_path, client, monkeypatch)
 
 
 @pytest.mark.parametrize(("text", "task"), [(MAPPED, "build"), (TEXT, "solve_batch")])
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(UnreadableError("bank", "no answer"), UnreadableError), (OSError("no answer"), WorkerError)],
+    ids=["disk", "machine"],
+)
 def test_runs_whose_medium_cannot_be_read_are_done_by_the_next_call(
-    tmp_path, client, monkeypatch, text, task
+    tmp_path, client, monkeypatch, text, task, error, raised
 ):
-    failing = Failing(monkeypatch, task, UnreadableError("bank", "no answer"), times=10**9)
-    with pytest.raises(UnreadableError, match="no answer; 6 runs left to do"):
+    failing = Failing(monkeypatch, task, error, times=10**9)
+    with pytest.raises(raised, match="no answer; 6 runs left to do"):
         sweep(text, tmp_path / "small")
     assert Journal(tmp_path / "small" / "records.journal").states() == {}
     failing.times = 0
