@@ -121,6 +121,23 @@ def test_extreme_parameters_leave_claims_true(seed):
         assert evaluated(solution, grams, y, C) <= solution.objective * (1 + 1e-7)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 208))
+def test_kernels_sixteen_decades_apart_are_no_hindrance(seed):
+    grams, y, rng = instance(seed)
+    grams = grams * 10.0 ** rng.uniform(-8, 8, len(grams))[:, None, None]
+    for C in (1e-4, 1.0, 100.0):
+        found = [
+            solve(name, grams, y, C=C, tol=1e-5) for name in ("level", "simplemkl", "hessianmkl")
+        ]
+        lower = max(solution.dual_objective for solution in found)
+        for solution in found:
+            assert solution.converged
+            assert lower <= solution.objective <= lower * (1 + 3e-5)
+        for more in ({"loss": "hinge", "regularizer": "block-q"}, {"loss": "hinge"}, {}):
+            assert solve("spicymkl", grams, y, C=C, tol=1e-4, **more).converged
+
+
 TOL = 1e-7
 ROUNDING = 1e-4
 
