@@ -114,6 +114,10 @@ def _check_ending(target: Path, format: str) -> None:
 
 
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
+    for name, values in (item for node in tree.subtree for item in node.ds.variables.items()):
+        if values.dtype.kind in "UO" and any("\0" in str(one) for one in values.values.ravel()):
+            found = f"a text with the character NUL in {name}, which ends texts of netCDF"
+            raise InputError("format", found, "texts without it", "Choose zarr, or rename it")
     # Vectors and traces are mostly zeros or still empty; the rest is too small to compress.
     large = {variable.name for variable in VECTORS}
     encoding = {}
@@ -122,7 +126,7 @@ def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
         for child in node.children.values():
             encoding[child.path] = _packed(child.ds.data_vars)
     try:
-        if "\\" in str(target):  # which the library takes for a separator of folders
+        if "\\" in str(target.absolute()):  # which the library takes for a separator of folders
             target.write_bytes(tree.to_netcdf(engine="netcdf4", encoding=encoding))
         else:
             tree.to_netcdf(target, engine="netcdf4", encoding=encoding)
