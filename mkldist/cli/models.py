@@ -91,7 +91,7 @@ def fit_command(
 
     wanted = dict(_setting(text) for text in settings)
     file = target or Path(f"{results.resolve().name}.model")
-    check_free(file, overwrite=overwrite, inputs=inputs_of(results))
+    check_free(file, overwrite=overwrite, inputs=inputs_of(results), is_model=True)
     choice = choose(results, settings=wanted, **part)
     prepared = prepared_fit(results, choice, allow_code=allow_code)
     note_basis(results)

@@ -113,9 +113,12 @@ def write_schema(path: Path) -> None:
 def schema_command(output: Path | None, overwrite: bool) -> None:
     """Print a JSON Schema of the sweep file, by which editors complete and check it."""
     from mkldist.core.durable import check_free
+    from mkldist.errors import OutputError, ending_words
 
     if output is None:
         click.echo(json.dumps(sweep_schema(), indent=1))
         return
+    if output.suffix != ".json":
+        raise OutputError(str(output), ending_words(output.suffix), "a name ending in '.json'")
     check_free(output, overwrite=overwrite)
     write_schema(output)

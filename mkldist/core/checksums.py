@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.durable import write_file
+from mkldist.core.durable import MAGIC, write_file
 
 CHECKSUM_BYTES = 4
 
@@ -100,7 +100,6 @@ def write_checked(target: Path, document: Mapping[str, Any]) -> None:
 
 Arrays = dict[str, npt.NDArray[Any]]
 
-MAGIC = b"\x93MKL\xf2\x00\r\n"
 _FIELDS = struct.Struct("<8sIQII")  # magic, bytes of head and body, checksums of head and body
 _CHECK = struct.Struct("<I")
 HEADER_BYTES = _FIELDS.size + _CHECK.size

@@ -210,10 +210,17 @@ def output_error(where: str, error: OSError) -> OutputError:
     )
 
 
-def check_free(target: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
+MAGIC = b"\x93MKL\xf2\x00\r\n"
+"""The first bytes of files with arrays, such as models."""
+
+
+def check_free(
+    target: Path, *, overwrite: bool, inputs: Iterable[Path] = (), is_model: bool = False
+) -> None:
     """Refuse to write over a folder, over a file that a user did not give away, or over inputs.
 
-    What killed processes left beside the target goes.
+    A model alone may replace a model, and replaces no other file.  What killed processes left
+    beside the target goes.
     """
     remove_temporaries(target.parent)
     check_apart(target, inputs)
@@ -222,6 +229,15 @@ def check_free(target: Path, *, overwrite: bool, inputs: Iterable[Path] = ()) ->
     if os.path.lexists(target) and not overwrite:
         hint = "Choose another name, or replace the file by --overwrite"
         raise OutputError(str(target), "a file of that name", "a new file", hint)
+    if target.is_file() and (start := _start(target)) and (start == MAGIC) != is_model:
+        found, expected = ("no model", "a model") if is_model else ("a model", "another file")
+        raise OutputError(str(target), found, f"{expected} to replace", "Choose another name")
+
+
+def _start(path: Path) -> bytes:
+    """Return as many first bytes of a file as :data:`MAGIC` has."""
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC))
 
 
 def check_apart(target: Path, inputs: Iterable[Path]) -> None:

@@ -130,10 +130,10 @@ def _with_gram(
     raw: RawData, source: SparseRows, gram: Floats, indefinite: Indefinite | None
 ) -> RawData:
     """Return raw data with a Gram matrix in place of features."""
-    from mkldist.data.grams import Repairs, usable_grams  # with scipy.linalg
+    from mkldist.data.grams import OF_TEXTS, Repairs, usable_grams  # with scipy.linalg
 
     repairs = Repairs.of(indefinite)
-    grams = usable_grams(gram[None], source.labels, source.gram_where, repairs)
+    grams = usable_grams(gram[None], source.labels, source.gram_where, repairs, OF_TEXTS)
     notes = (*source.gram_notes, *(() if repairs is None else repairs.notes(1)))
     summary = ImportSummary(notes=notes)
     return replace(raw, x=None, sparse=None, feature_names=(), grams=grams, summary=summary)

@@ -13,7 +13,7 @@ from mkldist.core.wording import FROM_ONE, RowLabels, in_lines
 from mkldist.data.checks import check_fits, positions_of_ids
 from mkldist.data.dataset import ImportSummary, RawData, Split
 from mkldist.data.files import open_source
-from mkldist.data.grams import Repairs, check_stack, usable_grams
+from mkldist.data.grams import OF_TEXTS, Repairs, check_stack, usable_grams
 from mkldist.data.labels import finite_number
 from mkldist.data.npz_files import (
     Archive,
@@ -67,6 +67,7 @@ def read_grams(
         row_weights = weight_array(arrays, weights, n_points)
         names = kernel_names(arrays, len(grams), n_points) if grams.ndim == 3 else ()
         ids, notes, place = row_names(arrays, None, n_points), arrays.notes, arrays.where
+        tolerance = arrays.tolerance
     row_labels = FROM_ONE
     if y is not None and labels_path is not None:
         found, expected = f"labels in {path.name} and in {labels_path.name}", "one source of labels"
@@ -79,7 +80,7 @@ def read_grams(
         expected = f"an array {label!r} beside 'grams', or a file of labels"
         raise DataError(where, found, expected, "Set labels = a file with one label per point")
     y = column(y)
-    grams = usable_grams(grams, y, place, repairs)
+    grams = usable_grams(grams, y, place, repairs, tolerance)
     notes += () if repairs is None else repairs.notes(len(grams))
     return RawData(
         y,
@@ -189,7 +190,7 @@ def opened_matrices(path: Path, where: str) -> Iterator[NamedArrays]:
             yield source
         elif isinstance(source, SparseRows) and source.gram is not None:
             arrays = Archive({"grams": source.gram[None], "y": source.labels}, source.gram_where)
-            arrays.notes = source.gram_notes
+            arrays.notes, arrays.tolerance = source.gram_notes, OF_TEXTS
             yield arrays
         else:
             found = ending_words(path.suffix, "file")

@@ -25,6 +25,7 @@ from mkldist.spec.kinds import Indefinite
 
 TOLERANCE = 1e-8
 SINGLE_PRECISION_TOLERANCE = 1e-6
+OF_TEXTS = SINGLE_PRECISION_TOLERANCE  # of text files, which have six digits or so
 LARGEST_SINGLE = 1e37  # as float32
 
 
@@ -83,19 +84,20 @@ def usable_grams(
     y: npt.NDArray[Any] | None = None,
     where: str = "grams",
     repairs: Repairs | None = None,
+    tolerance: float | None = None,
 ) -> npt.NDArray[np.floating]:
     """Return M Gram matrices, checked one by one.
 
-    With a tolerance ε of 1e-8 (1e-6 for single precision) a matrix must be finite, symmetric to
-    ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In double
-    precision, eigenvalues between that and zero are set to zero; in single precision rounding
-    would undo the change.  With `repairs`, matrices with smaller ones are changed.
+    With a tolerance ε, by default of 1e-8 (1e-6 for single precision), a matrix must be finite,
+    symmetric to ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In
+    double precision, eigenvalues between that and zero are set to zero; in single precision
+    rounding would undo the change.  With `repairs`, matrices with smaller ones are changed.
     """
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
         found = f"{pluralize(len(y), 'label')} for matrices of {grams.shape[1]} points"
         raise GramError(where, found, "one label per point")
-    tolerance = tolerance_of(grams.dtype)
+    tolerance = tolerance_of(grams.dtype) if tolerance is None else tolerance
     result = grams if grams.dtype.kind == "f" else grams.astype(np.float64)
     for m in range(len(grams)):
         matrix = np.asarray(grams[m], dtype=np.float64)

@@ -31,6 +31,7 @@ OTHER_NAMES = {
 }
 """Names of variables that are taken where the first is missing, in letters of either case."""
 NO_DATA = ("struct", "function", "opaque", "object", "unknown")
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 class MatArrays(NamedArrays):
@@ -87,7 +88,7 @@ def open_mat(path: Path, where: str) -> Iterator[MatArrays]:
     from scipy import io
 
     with opened(path, where) as stream:
-        is_hdf5 = b"MATLAB 7.3" in stream.read(128)
+        is_hdf5 = HDF5_SIGNATURE in stream.read(1024)  # below a header that names some version 7
         stream.seek(0)
         if not is_hdf5:
             try:
@@ -104,8 +105,8 @@ def open_mat(path: Path, where: str) -> Iterator[MatArrays]:
                 stream.seek(0)
                 return io.loadmat(stream, variable_names=[name])[name]
 
-            names = [name for name, (_, kind) in sizes.items() if kind not in NO_DATA]
-            yield MatArrays(names, read, where)
+            named = [n for n, (_, kind) in sizes.items() if kind not in NO_DATA and n[:1] != "_"]
+            yield MatArrays(named, read, where)
             return
     with opened_hdf5(path, where) as file:
         named = [n for n in file if not n.startswith("#") and _class(file[n]) not in NO_DATA]
@@ -144,9 +145,7 @@ def _value(file: Any, item: Any, where: str) -> Any:
 
 def _in_order(value: Any, name: str, where: str) -> Array:
     """Return a variable in the order of axes and in the form that other formats have it."""
-    if hasattr(value, "toarray"):
-        check_fits(8 * math.prod(value.shape), where, FEWER)
-        value = value.toarray()
+    value = _dense(value, where)
     if value.dtype == object:
         value = _of_cell(value, where)
     elif value.ndim == 3 and not value.shape[0] != value.shape[1] == value.shape[2]:
@@ -165,9 +164,17 @@ def _in_order(value: Any, name: str, where: str) -> Array:
     return np.asarray(value)
 
 
+def _dense(value: Any, where: str) -> Array:
+    """Return an array, or a sparse matrix as one."""
+    if not hasattr(value, "toarray"):
+        return np.asarray(value)
+    check_fits(8 * math.prod(value.shape), where, FEWER)
+    return np.asarray(value.toarray())
+
+
 def _of_cell(cell: Array, where: str) -> Array:
     """Return the texts, numbers or matrices of a cell as one array."""
-    members = [np.asarray(one) for one in cell.ravel(order="F").tolist()]
+    members = [_dense(one, where) for one in cell.ravel(order="F").tolist()]
     if all(one.dtype.kind == "U" or not one.size for one in members):
         return np.array([str(one.ravel()[0]) if one.size else "" for one in members])
     if len({one.shape for one in members}) > 1 or members[0].dtype == object:

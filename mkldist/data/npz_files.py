@@ -56,6 +56,7 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     writer: str
     transpose = False  # True if rows of `x` are features
     notes: tuple[str, ...] = ()  # which arrays stand for others
+    tolerance: float | None = None  # of the check of Gram matrices; None for that of their type
 
     def __init__(self, arrays: Mapping[str, Any], where: str) -> None:
         self._arrays, self.where = arrays, where

@@ -26,8 +26,8 @@ from pydantic_core import to_jsonable_python
 from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats
-from mkldist.core.checksums import MAGIC, Arrays, frame, unframed
-from mkldist.core.durable import remove_temporaries, write_file, writing
+from mkldist.core.checksums import Arrays, frame, unframed
+from mkldist.core.durable import MAGIC, remove_temporaries, write_file, writing
 from mkldist.core.threads import n_processors, single_threaded
 from mkldist.core.wording import html_of, pluralize, truncate
 from mkldist.data.checks import as_sparse, check_sparse, common_rows

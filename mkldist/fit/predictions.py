@@ -30,6 +30,8 @@ from mkldist.fit.new_rows import Block, opened_rows
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.scores import constant_score, pooled_scores, probability_scores, regression_scores
 
+PREDICTION = "prediction"
+MOST_CHARACTERS = 10_000  # of a header that is looked at
 CORRECT = "Correct these labels, or leave these rows out, or the column if it holds no labels"
 
 
@@ -82,6 +84,7 @@ def write_predictions(
         if target.suffix != ".csv":
             raise OutputError(str(target), ending_words(target.suffix), "a name ending in '.csv'")
         check_free(target, overwrite=overwrite, inputs=[data, *views.values(), *inputs])
+        _check_predictions(target)
     joined = model.join(views, "--view", ignored)
     starts = tuple(f"{view}." for view in model.view_columns)
     own = [name for name in ignored if not name.startswith(starts)] if starts else ignored
@@ -118,6 +121,17 @@ def write_predictions(
     return Predicted(account.n_rows, account.counts, unseen, tuple(filter(None, notes)), score)
 
 
+def _check_predictions(target: Path) -> None:
+    """Refuse to replace a file that is none of predictions, such as the data of the sweep."""
+    if not target.exists():
+        return
+    with target.open(encoding="utf-8", errors="replace") as stream:
+        header = stream.readline(MOST_CHARACTERS).strip()
+    if header and PREDICTION not in header.split(","):
+        found, hint = f"a file of other data ({header!r:.60})", "Choose another name"
+        raise OutputError(str(target), found, "predictions, which new ones may replace", hint)
+
+
 @contextmanager
 def _writer(target: Path | None) -> Iterator[Any]:
     """Give a function that writes columns to a CSV file, which appears whole; None writes none."""
@@ -139,7 +153,7 @@ def _columns(model: Model, id: str, parts: Contributions | None) -> list[str]:
     named += [] if model.calibration is None else ["probability"]
     names = model.labels.function_names
     found = [f"{name}[{one}]" for name in named for one in names] if names else named
-    found = [*([id] if id else []), "prediction", *found]
+    found = [*([id] if id else []), PREDICTION, *found]
     for c, part in [] if parts is None else parts.columns:
         of_class = "" if c is None else f"[{c}]"
         found.append(

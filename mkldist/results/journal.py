@@ -34,7 +34,6 @@ import numpy.typing as npt
 from mkldist.core.arrays import Floats, Ints, read_only
 from mkldist.core.checksums import (
     HEADER_BYTES,
-    MAGIC,
     Arrays,
     FrameHeader,
     arrays_of,
@@ -42,7 +41,7 @@ from mkldist.core.checksums import (
     frame_header,
 )
 from mkldist.core.compiled import without_garbage_collection
-from mkldist.core.durable import flush_folder, make_folder, replacing
+from mkldist.core.durable import MAGIC, flush_folder, make_folder, replacing
 from mkldist.core.memory import physical_memory
 from mkldist.errors import OutputError, UnreadableError
 from mkldist.results.schema import RunState

@@ -14,18 +14,21 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pytest
-from scipy.io import savemat
+import scipy.io
+from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array
 
 from mkldist.data import checks
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
 from mkldist.data.gram_files import read_grams
+from mkldist.data.mat_files import open_mat
 from mkldist.data.table_profile import inspected
 from mkldist.data.tables import ColumnChoice
 from mkldist.spec.datasets import TableFormat
 from tests.data.mistakes import mistake
 
+WRITTEN_BY_MATLAB = Path(scipy.io.__file__).parent / "matlab/tests/data"  # which scipy brings
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6, 3)).round(3)
 Y = np.array([1.0, 2, 1, 2, 1, 2])
@@ -59,7 +62,7 @@ def save_73(path: Path, variables: dict[str, Any]) -> None:
         for name, value in variables.items():
             write(name, value)
     with path.open("r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
+        file.write(b"MATLAB 7.0 MAT-file, Platform: GLNX86".ljust(124) + b"\x00\x02IM")
 
 
 @pytest.fixture(params=["5", "7.3"])
@@ -100,6 +103,21 @@ def test_features_of_matlab(save: Any) -> None:
     assert any("'fea'" in note for note in other.summary.notes)
 
 
+@pytest.mark.parametrize("version", ["4.2c_SOL2", "6.5.1_GLNX86", "7.1_GLNX86", "7.4_GLNX86"])
+@pytest.mark.parametrize("name", ["double", "matrix", "sparse", "minus"])
+def test_variables_that_matlab_wrote(name: str, version: str) -> None:
+    with open_mat(WRITTEN_BY_MATLAB / f"test{name}_{version}.mat", "t") as variables:
+        found = variables[f"test{name}"]
+    expected = loadmat(WRITTEN_BY_MATLAB / f"test{name}_{version}.mat")[f"test{name}"]
+    expected = expected.toarray() if name == "sparse" else expected.squeeze()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_file_of_hdf5_that_matlab_called_7_0() -> None:
+    with open_mat(WRITTEN_BY_MATLAB / "testhdf5_7.4_GLNX86.mat", "t") as variables:
+        np.testing.assert_allclose(variables["testdouble"], np.pi / 4 * np.arange(9))
+
+
 @pytest.mark.parametrize("form", ["array", "cell", "one"])
 def test_gram_matrices_of_matlab(save: Any, form: str) -> None:
     kernels = {"array": GRAMS.transpose(1, 2, 0), "cell": cell(*GRAMS), "one": GRAMS[0]}[form]
@@ -118,8 +136,11 @@ def test_gram_matrices_of_matlab(save: Any, form: str) -> None:
 def test_variables_of_matlab_that_cannot_be_read(
     save: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    savemat(tmp_path / "s.mat", {"X": csc_array(X), "y": Y, "info": {"a": 1}})
+    sparse = cell(*map(csc_array, GRAMS))
+    savemat(tmp_path / "s.mat", {"X": csc_array(X), "y": Y, "info": {"a": 1}, "grams": sparse})
     np.testing.assert_array_equal(read(tmp_path / "s.mat").x, X)
+    found = read_grams(tmp_path / "s.mat", None, None, "t").grams
+    np.testing.assert_allclose(found, GRAMS, atol=1e-14)
     with mistake("no array 'x' (the arrays are y)"):
         read(save(y=Y))
     path = save(X=X, y=Y)

@@ -85,6 +85,11 @@ def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path: Path) -> None
     assert len(found.summary.notes) == 1
     asked = read_grams(tmp_path / "t.svm", None, None, "t")
     np.testing.assert_array_equal(asked.grams, found.grams)
+    of_rank_3 = points @ points.T
+    few = [" ".join(f"{j}:{v:.6g}" for j, v in enumerate(row, 1)) for row in of_rank_3]
+    rounded = read(tmp_path, "\n".join(f"{n % 2} 0:{n} {row}" for n, row in enumerate(few, 1)))
+    for grams in (rounded.grams, read_grams(tmp_path / "t.svm", None, None, "t").grams):
+        np.testing.assert_allclose(grams, [of_rank_3], atol=1e-4)
     with pytest.raises(GramError, match="a symmetric matrix"):
         read(tmp_path, text.replace("0:4 1:", "0:4 1:9"))
     assert read(tmp_path, "\n".join(f"1 {line}" for line in values)).grams is None

@@ -312,6 +312,13 @@ def test_a_file_of_another_kind_or_place_is_refused(tmp_path):
     with pytest.raises(OutputError, match=r"a file of that name.*--overwrite"):
         write_predictions(model, data, tmp_path / "out.csv")
     write_predictions(model, data, tmp_path / "out.csv", overwrite=True)
+    other, saved = write(TABLE, tmp_path / "other.csv"), tmp_path / "model.csv"
+    model.save(saved)
+    for target in (other, saved):
+        before = target.read_bytes()
+        with pytest.raises(OutputError):
+            write_predictions(model, data, target, overwrite=True)
+        assert target.read_bytes() == before
 
 
 @pytest.mark.slow
