@@ -676,7 +676,8 @@ def shown_rows(explanation: Explanation) -> list[Share | str]:
     rows: list[Share | str] = []
     for level in ("view", "group", "feature"):
         matter, _ = explanation.shown(level)
-        sizes = [np.nanmax(np.abs([one.decision.mean, one.weight.mean])) for one in matter]
+        means = np.array([[one.decision.mean, one.weight.mean] for one in matter]).reshape(-1, 2)
+        sizes = np.abs(np.nan_to_num(means)).max(axis=1)  # those of one test row have no spread
         tall = [one for one, size in zip(matter, sizes, strict=True) if size >= LEAST_SHARE]
         tall = tall[:MOST_BARS_OF_LEVEL] or matter[:1]
         rows += [LEVELS[level], *tall] if tall else []

@@ -16,7 +16,7 @@ from mkldist.analysis.growth import Growth
 from mkldist.errors import InputError
 from tests.analysis.made_up import learnt, traced
 from tests.analysis.studies import LAWS, study
-from tests.report.made_up import explanation, made_up
+from tests.report.made_up import explanation, made_up, share
 from tests.report.test_charts import sized
 
 LOSSES = pd.DataFrame({"a": [0.1, 0.2, 0.2], "b": [0.2, 0.3, 0.4], "c": [0.3, 0.4, 0.5]})
@@ -178,6 +178,8 @@ def test_shares_of_a_decision_are_bars_and_those_of_the_weights_marks(ax):
     assert [y for y, _ in drawn(ax)["weights"]] == pytest.approx([20, 80, 40, 60])
     other = plot.left_out(found, ax=Figure().subplots())
     assert [bar.get_width() for bar in other.patches] == pytest.approx([5.0] * 4)
+    unknown = share("kernel", "a", np.nan, np.nan)  # of leave-one-out
+    assert plot.shown_rows(explanation(shares=(unknown,)))[1:] == [unknown]
 
 
 def test_looks_are_those_that_were_given(tree, ax):

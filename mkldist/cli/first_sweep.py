@@ -16,6 +16,7 @@ import numpy as np
 
 from mkldist.cli.schema import LINE
 from mkldist.core.wording import pluralize
+from mkldist.data.cells import is_limit
 from mkldist.data.dataset import Dataset
 from mkldist.data.labels import MISSING_LABELS, negative_first
 from mkldist.data.splits import group_numbers, make_splits, n_inner_folds
@@ -229,6 +230,8 @@ def _format(format: TableFormat) -> Iterator[str]:
         words = FORMAT_WORDS[key]
         if (key, value) == ("header", True):
             words = "the first line names the columns"
+        if key == "missing_values" and any(map(is_limit, value)):
+            words += "; to keep limits of detection, write half of them in the table"
         yield _line(f"{key} = {spelled(value, None)}", words)
 
 

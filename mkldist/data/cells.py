@@ -110,6 +110,15 @@ class Cells:
         return pd.DataFrame(columns).set_axis(frame.columns, axis="columns")
 
 
+def is_limit(cell: Any) -> bool:
+    """Return True for a limit of detection.
+
+    >>> is_limit("<0.5"), is_limit("n.a.")
+    (True, False)
+    """
+    return isinstance(cell, str) and _LIMIT.fullmatch(cell) is not None
+
+
 def likely_keys(name: str, texts: Collection[str], n_numbers: int = 0) -> dict[str, Any]:
     """Return the keys of a format with which the texts of a column are numbers; none if nothing is.
 
@@ -121,7 +130,7 @@ def likely_keys(name: str, texts: Collection[str], n_numbers: int = 0) -> dict[s
     found: dict[str, Any] = {}
     numbers = [text for text in texts if finite_number(text) is not None]
     others = [text for text in texts if finite_number(text) is None]
-    markers = [text for text in others if text.casefold() in MARKERS or _LIMIT.fullmatch(text)]
+    markers = [text for text in others if text.casefold() in MARKERS or is_limit(text)]
     others = [text for text in others if text not in markers]
     if markers:
         found["missing_values"] = markers

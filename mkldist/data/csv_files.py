@@ -133,7 +133,8 @@ def _plain_lines(
 def _quote(lines: Sequence[str], separator: str, notes: list[str]) -> str:
     """Return the quotation mark of first lines; note it, and comments that end some of them."""
     comment = re.compile(rf"\s(#[^{re.escape(separator)}\"']*)$")
-    tails = [found[1] for line in lines if (found := comment.search(line.rstrip()))]
+    marked = [line.rstrip() for line in lines if "#" in line]
+    tails = [found[1] for line in marked if (found := comment.search(line))]
     if 0 < len(tails) < len(lines) - 1:
         notes.append(f"some rows end in what may be a comment ({tails[0]!r:.30}): it is in a value")
     if any(not re.fullmatch("'.*'", name.strip()) for name in lines[0].split(separator)):

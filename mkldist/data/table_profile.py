@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.core.arrays import Floats
+from mkldist.core.arrays import Bools, Floats
 from mkldist.core.wording import truncate
 from mkldist.data.cells import apart, likely_keys, units_of
 from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
@@ -97,6 +97,12 @@ class Column:
         return tuple(
             v for v in self.counts if finite_number(v) is None and v.casefold() not in BOOLEANS
         )
+
+    @property
+    def distinct_numbers(self) -> Floats:
+        """Different values that are numbers, (k,)."""
+        numbers = [finite_number(value) for value in self.counts]
+        return np.array([number for number in numbers if number is not None])
 
     @cached_property
     def holds_codes(self) -> bool:
@@ -416,7 +422,7 @@ def read_columns(
             return {}
         check_names(table.names, where, parts=table.parts)
         values: dict[str, list[str]] = {name: [] for name in table.names}
-        numbers: list[list[Floats | None]] = []
+        numbers: list[tuple[Floats, Bools]] = []
         for frame, row_labels in formatted(table, format).read(
             table.names, rows_at_once(8 * len(values))
         ):
@@ -428,28 +434,31 @@ def read_columns(
                 texts = [frame_texts(frame[name], where, row_labels) for name in table.names]
             for all_rows, column in zip(values.values(), texts, strict=True):
                 all_rows += column
-            numbers.append(list(_numbers(cells)))
+            block, known = _numbers(cells)
+            as_texts = ["_" in "".join(column) for column in texts]  # as only Python has numbers
+            numbers.append((block, known & ~np.array(as_texts)))
         table.problems.check(n_rows)
     if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    columns = {}
-    for place, (name, found) in enumerate(values.items()):
-        parts = [own for block in numbers if (own := block[place]) is not None]
-        whole = np.concatenate(parts) if len(parts) == len(numbers) else None
-        columns[name] = Column(name, tuple(found), whole)
-    return columns
+    whole = np.concatenate([block for block, _ in numbers])
+    of_numbers = np.all([known for _, known in numbers], axis=0).tolist()
+    return {
+        name: Column(name, tuple(values[name]), whole[:, place] if of_numbers[place] else None)
+        for place, name in enumerate(values)
+    }
 
 
-def _numbers(cells: npt.NDArray[Any]) -> Iterator[Floats | None]:
-    """Yield each column of cells (n, d) as finite numbers, None where it holds others."""
-    for column in cells.T:
-        try:
-            found = column.astype(np.float64)
-        except (TypeError, ValueError):
-            yield None
-            continue
-        as_texts = "_" in "".join(map(str, column))  # as Python alone writes numbers
-        yield found if np.isfinite(found).all() and not as_texts else None
+def _numbers(cells: npt.NDArray[Any]) -> tuple[Floats, Bools]:
+    """Return cells (n, d) as numbers, and the columns (d,) that hold finite numbers alone."""
+    try:
+        found = cells.astype(np.float64)
+    except (TypeError, ValueError):
+        half = cells.shape[1] // 2
+        if not half:
+            return np.full(cells.shape, np.nan), np.zeros(cells.shape[1], dtype=bool)
+        parts = [_numbers(cells[:, :half]), _numbers(cells[:, half:])]
+        return np.hstack([x for x, _ in parts]), np.concatenate([known for _, known in parts])
+    return found, np.asarray(np.isfinite(found).all(axis=0))
 
 
 def inspected(
@@ -495,8 +504,11 @@ def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:
         found["missing_values"] += [one for one in markers if one not in found["missing_values"]]
         found["units"] |= keys.get("units", {})
         found |= {key: keys[key] for key in ("decimal", "thousands") if key in keys}
-        numbers = np.empty((0, 1)) if column.numbers is None else column.numbers[:, None]
-        for _, value in apart(numbers, nines=True):
+    blocks = [c.distinct_numbers[:, None] for c in others if c.n_missing and c.is_numeric]
+    whole = [column.numbers for column in columns.values() if column.numbers is not None]
+    blocks += [np.column_stack(whole)] if whole else []
+    for block in blocks:
+        for _, value in apart(block, nines=True):
             if value not in found["missing_values"]:
                 found["missing_values"].append(int(value))
     if found.get("decimal") == found.get("thousands", ""):

@@ -300,13 +300,14 @@ class TableProblems:
         commas = [name for name, value in samples.items() if decimal_comma(value)]
         dated = [name for name, value in samples.items() if is_date_text(value)]
         words = [name for name in samples if name not in (*commas, *dated)]
-        hints = [DECIMALS] if commas else []
         if self.hint:
-            return hints + [DATES] * bool(dated) + [self.hint] * bool(words)
+            return [DECIMALS] * bool(commas) + [DATES] * bool(dated) + [self.hint] * bool(words)
+        hints = [" or set ".join(filter(None, (DECIMALS, self._keys(commas))))] if commas else []
         if words:
             listed, keys = _quoted(words), self._keys(words)
             if keys:
-                hints.append(f"Set {keys} to read {'these' if len(words) > 1 else 'this'} column")
+                these = "these columns" if len(words) > 1 else "this column"
+                hints.append(f"Set {keys} to read {these}")
             hints.append(
                 f"Correct or empty these fields, or set categorical = [{listed}] to encode these, "
                 f"texts = [{listed}] for kernels of texts, or ignore = [{listed}]"
