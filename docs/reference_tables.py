@@ -98,7 +98,7 @@ VARIABLES: dict[str, tuple[schema.Variable, ...]] = {
         schema.VALIDATION_SECONDS,
     ),
     "traces": schema.TRACES,
-    "coordinates": (*schema.COORDINATES, *schema.SEARCH_DIMS),
+    "coordinates": (*schema.COORDINATES, schema.OF_TRIALS),
 }
 
 _BOUNDS = (("gt", ">"), ("ge", "≥"), ("lt", "<"), ("le", "≤"))

@@ -320,35 +320,6 @@ def _even_draws(counts: Ints, n_train: int, repeats: int, seed: int) -> Iterator
         yield best
 
 
-def nested_splits(
-    dataset: Dataset, splits: Sequence[Split], shares: Sequence[float], seed: int
-) -> tuple[Split, ...]:
-    """Return every split with each of some shares of its training rows.
-
-    The rows of a share are among those of any larger one.  Each class gives its share, rounded up;
-    a grouped data set gives whole groups.  Test and unlabelled rows stay.
-    """
-    if not shares:
-        return ()
-    ranks = [_ranks(dataset, split.train, seed + number) for number, split in enumerate(splits)]
-    found = []
-    for share in shares:
-        for number, (split, rank) in enumerate(zip(splits, ranks, strict=True)):
-            part = split.train[rank < share]
-            if dataset.classes is not None:  # groups may divide so
-                counts = np.bincount(dataset.class_numbers[part], minlength=len(dataset.classes))
-                if not counts.all():
-                    raise DataError(
-                        f"search on data set {dataset.name!r}, split {number} (from 0)",
-                        f"no point of class {dataset.classes[int(counts.argmin())]!r} in a share "
-                        f"of {share:g} of the training part, {pluralize(len(part), 'row')}",
-                        "points of every class",
-                        "Raise first under [search], or set fewer rungs",
-                    )
-            found.append(Split(part, split.test, split.unlabelled))
-    return tuple(found)
-
-
 def cut_splits(
     dataset: Dataset,
     splits: Sequence[Split],

@@ -28,7 +28,7 @@ from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
-from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings, n_asked
+from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings
 from mkldist.results.folder import OutputFolder, restored_manifest
 from mkldist.results.journal import Journal, RunRecord, environment
 from mkldist.results.layout import read_layout
@@ -346,7 +346,7 @@ def source_of(results: Path, run_id: str) -> FittedFrom:
         hint = "In Python, mkldist.solve on KernelBank.from_grams(K) predicts from cross blocks "
         hint += "(M, n_new, n): solution.decision_function(bank.on(cross))"
         raise DataError(f"data set {dataset.name!r}", "precomputed Gram matrices", expected, hint)
-    return FittedFrom(spec, entry, dataset, splits[: n_asked(len(splits), spec.search)], record)
+    return FittedFrom(spec, entry, dataset, splits, record)
 
 
 def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ...]]:

@@ -107,12 +107,12 @@ def search_lines(plan: Plan) -> list[str]:
     search = plan.spec.search
     if search is None:
         return []
-    how = {"random": "random", "adaptive": f"adaptive in batches of {search.batch}"}
-    grows = "tolerance" if search.resource == "tol" else "share of the training rows"
-    halving = f"{search.rungs} rungs of {grows}, one of {search.factor} goes on"
+    how = "random"
+    if search.kind == "halving":
+        how = f"{search.rungs} rungs of tolerance, one of {search.factor} goes on"
     return [
-        f"search:    {search.trials} trials of each method on each split, "
-        f"{how.get(search.kind, halving)}; least validation error wins"
+        f"search:    {search.trials} trials of each method on each split, {how}; "
+        "least validation error wins"
     ]
 
 

@@ -23,8 +23,7 @@ Place = tuple[str, str, str, int]
 class DatasetFacts:
     """Sizes and content hashes of a data set and its splits, no arrays.
 
-    `known` rows of a split are its training and unlabelled rows.  The last `n_smaller` splits
-    repeat others with fewer training rows, for a search.
+    `known` rows of a split are its training and unlabelled rows.
     """
 
     fingerprint: str  # of features and labels
@@ -39,14 +38,13 @@ class DatasetFacts:
     n_problems: int = 1  # classes that are learnt against the rest; 1 for two and for regression
     inner_folds: tuple[int, ...] = ()  # of each split; empty without a selection
     train_sizes: tuple[int, ...] = ()  # of each split; empty if all known rows are labelled
-    n_smaller: int = 0
     row_bytes: int = 0  # of dense features
     n_of_few_classes: int = 0  # test parts, of folds, that lack a class or a second real value
 
     @property
     def n_splits(self) -> int:
-        """Number of the splits that the sweep asks for."""
-        return len(self.split_fingerprints) - self.n_smaller
+        """Number of its splits."""
+        return len(self.split_fingerprints)
 
 
 @dataclass(frozen=True)
@@ -167,11 +165,6 @@ class RunPlan:
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)
         return other
-
-    @property
-    def asked_split(self) -> int:
-        """Split of the sweep whose training rows the run learns, or a share of them."""
-        return int(self.at.get("split", self.split)) if self.at else self.split
 
     @property
     def place(self) -> Place:

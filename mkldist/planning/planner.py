@@ -536,7 +536,7 @@ class _Planner:
         self, dataset: DatasetSpec, facts: DatasetFacts, bank: BankSpec, kernels: BankFacts
     ) -> Iterator[tuple[BankPlan, list[list[int]]]]:
         """Yield the banks of a data set, each with the groups of splits that share a batch."""
-        n_splits = len(facts.split_fingerprints)
+        n_splits = facts.n_splits
         on_all = facts.precomputed or self.spec.preprocessing_of(dataset).fit == "all"
         if on_all and bank.backend != FACTORS:  # pivots of factors are training points
             groups = [list(range(n_splits))]
@@ -670,10 +670,8 @@ class _Planner:
             on_path=execution == "path" and grid.method.has_path,
             n_labelled=facts.train_sizes[split] if facts.train_sizes else None,
         )
-        if grid.is_open:
-            proposals = self.proposals.get(place, ())
-        else:  # splits with fewer training rows are for searches alone
-            proposals = self._grid_points[place[0], place[2]] if split < facts.n_splits else ()
+        grid_points = () if grid.is_open else self._grid_points[place[0], place[2]]
+        proposals = self.proposals.get(place, ()) if grid.is_open else grid_points
         return [
             first.at_other_point(content_id(problem=problem, **proposal.identity), proposal)
             for proposal in proposals

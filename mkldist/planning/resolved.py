@@ -28,7 +28,7 @@ from mkldist.data.inputs import InputData
 from mkldist.data.npz_files import read_npy
 from mkldist.data.opening import check_file
 from mkldist.data.preprocessing import graph_points, preprocessed
-from mkldist.data.splits import make_splits, n_inner_folds, nested_splits
+from mkldist.data.splits import make_splits, n_inner_folds
 from mkldist.data.validate import check_known_rows, summary_lines
 from mkldist.errors import SpecError
 from mkldist.kernels.evaluate import check_custom, check_points, check_scale
@@ -41,9 +41,7 @@ from mkldist.planning.spec_checks import (
     check_banks,
     check_graph_has_use,
     check_search,
-    n_asked,
     resolve_methods,
-    smaller_shares,
 )
 from mkldist.solvers.base import Part, ProblemFacts, losses_by_target, one_of
 from mkldist.solvers.grids import MethodGrid
@@ -63,10 +61,7 @@ NOTHING: Mapping[str, InputData] = {}
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """Sweep with its data at hand, by data set; banks by data set and label, grids by method too.
-
-    After the splits of a data set come those with smaller training parts, for a search.
-    """
+    """Sweep with its data at hand by data set; banks by data set and label, grids by method too."""
 
     datasets: dict[str, tuple[Dataset, tuple[Split, ...]]]
     facts: dict[str, DatasetFacts]
@@ -220,7 +215,6 @@ def _divided(
 ) -> tuple[Split, ...]:
     """Divide a data set, and check that the sweep's methods can learn from its parts."""
     splits = make_splits(spec.splits_of(entry), dataset, spec.seed, entry.series)
-    splits += nested_splits(dataset, splits, smaller_shares(spec.search), spec.seed)
     if spec.preprocessing_of(entry).fit == "train":
         check_known_rows(dataset, splits)
     check_unlabelled(entry, dataset, splits)
@@ -265,7 +259,6 @@ def _dataset_facts(
         class_weight=entry.class_weight,
         n_problems=max(1, len(dataset.multiclass)),
         inner_folds=_inner_folds(dataset, splits, spec),
-        n_smaller=len(splits) - n_asked(len(splits), spec.search),
         row_bytes=0 if dataset.x is None else dataset.x.itemsize * dataset.n_features,
         n_of_few_classes=_n_of_few_classes(dataset, splits, spec.splits_of(entry)),
     )
@@ -280,17 +273,13 @@ def _n_of_few_classes(dataset: Dataset, splits: Sequence[Split], spec: SplitsSpe
 
 
 def _inner_folds(dataset: Dataset, splits: Sequence[Split], spec: SweepSpec) -> tuple[int, ...]:
-    selection = spec.inner_folds
-    if selection is None:
+    if (selection := spec.inner_folds) is None:
         return ()
-    n_splits, shares = n_asked(len(splits), spec.search), smaller_shares(spec.search)
-    found = []
-    for number, split in enumerate(splits):
-        where = f"selection on data set {dataset.name!r}, split {number % n_splits} (from 0)"
-        if number >= n_splits:
-            where += f", with {shares[number // n_splits - 1]:g} of its training rows for [search]"
-        found.append(n_inner_folds(dataset, split.train, selection, where, spec.seed))
-    return tuple(found)
+    where = f"selection on data set {dataset.name!r}, split"
+    return tuple(
+        n_inner_folds(dataset, split.train, selection, f"{where} {number} (from 0)", spec.seed)
+        for number, split in enumerate(splits)
+    )
 
 
 def _given_bank(bank: BankSpec, dataset: Dataset, grams: npt.NDArray[np.floating]) -> BankFacts:

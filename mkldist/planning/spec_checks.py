@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -130,25 +129,17 @@ def check_search(spec: SweepSpec) -> None:
             "test labels never do",
             "Add [selection]; an empty one has 5 folds",
         )
-    if spec.search.kind == "adaptive" and find_spec("optuna") is None:
-        raise SpecError(
-            "search.kind",
-            '"adaptive" without Optuna',
-            "the package optuna",
-            "pip install 'mkldist[search]' installs it; kind = \"random\" needs no package",
-        )
 
 
 def _with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
     """Return the space of a method with the dims that its trials have in the results."""
     dims: dict[str, list[object]] = {TRIAL: list(range(search.trials))}
-    if search.rung_dim == "tol":
+    if search.kind == "halving":
         if grid.space is not None and "tol" in grid.space.names:
             raise SpecError(
                 f"{where}.tol",
                 "several tolerances, which the rungs of [search] vary too",
                 "one, that of the last rung",
-                'Remove it, or set resource = "training-size" under [search]',
             )
         first, last = search.first or LOOSEST, grid.points[0].tol
         if first <= last:
@@ -158,30 +149,9 @@ def _with_dims(grid: MethodGrid, search: SearchSpec, where: str) -> MethodGrid:
                 f"a tolerance above {last:g}, that of {where}",
                 "Set first, or a smaller tol",
             )
-        dims["tol"] = [*_levels(first, last, search.rungs), last]
-    elif search.rung_dim is not None:
-        dims[search.rung_dim] = [*smaller_shares(search), 1.0]
+        levels = np.geomspace(first, last, search.rungs)[:-1]
+        dims["tol"] = [*(float(f"{level:.{DIGITS}g}") for level in levels), last]
     return replace(grid, dims=dims)
-
-
-def smaller_shares(search: SearchSpec | None) -> list[float]:
-    """Return the shares of the training rows on all rungs of a search but the last; often none."""
-    if search is None or search.rung_dim != "training_fraction":
-        return []
-    return _levels(search.first or float(search.factor) ** (1 - search.rungs), 1.0, search.rungs)
-
-
-def n_asked(n_splits: int, search: SearchSpec | None) -> int:
-    """Return how many of the splits of a data set, the first ones, the sweep asks for.
-
-    The others repeat them with fewer training rows.
-    """
-    return n_splits // (1 + len(smaller_shares(search)))
-
-
-def _levels(first: float, last: float, rungs: int) -> list[float]:
-    """Return the levels of all rungs but the last, in equal ratios."""
-    return [float(f"{level:.{DIGITS}g}") for level in np.geomspace(first, last, rungs)[:-1]]
 
 
 EXAMPLE_SOURCE = '{ from = "spicymkl" }'

@@ -35,11 +35,10 @@ from mkldist.results.schema import (
     LAYOUT_VERSION,
     METRIC,
     MOST_RUNS,
+    OF_TRIALS,
     PREDICTED,
     RESERVED,
-    RUNGS,
     SAMPLE,
-    SEARCH_DIMS,
     SPLIT,
     VECTORS,
     WEIGHTS,
@@ -183,7 +182,7 @@ def tree_layout(plan: Plan, facts: TreeFacts) -> TreeLayout:
         groups.setdefault((run.dataset, run.bank_label, run.key), []).append(run)
     n_splits: dict[str, int] = {}
     for run in plan.runs:
-        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.asked_split + 1)
+        n_splits[run.dataset] = max(n_splits.get(run.dataset, 0), run.split + 1)
     taken = RESERVED.union(facts.parameters, *groups)
     nodes: list[MethodNode] = []
     shared: dict[str, dict[str, Coordinate]] = {}
@@ -311,9 +310,6 @@ def _attributes(run: RunPlan, facts: TreeFacts, kind: NodeKind) -> dict[str, str
         attributes["kernel_weights"] = "shared" if kind.shared else "per-class"
     elif kind.n_classes:
         attributes["positive_class"] = facts.classes[run.dataset][1]
-    rungs = [name for name in dims if name != TRIAL] if TRIAL in dims else []
-    if rungs:
-        attributes[RUNGS] = rungs[0]
     return attributes
 
 
@@ -354,7 +350,6 @@ def check_names(spec: SweepSpec) -> None:
 
 DTYPES = {"f": "float64", "i": "int64", "b": "bool", "O": "string"}
 """Data types of coordinates by the kind of their arrays."""
-_SEARCH_DIMS = {variable.name: variable for variable in SEARCH_DIMS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,8 +363,8 @@ class Coordinate:
 def of_values(name: str, series: Sequence[Any], method: str) -> Coordinate:
     """Return the values of a hyperparameter: numbers if all are numbers, else text."""
     values = _array(series)
-    known = _SEARCH_DIMS.get(name)
-    return Coordinate(known or _variable(name, values, method, (name,)), values)
+    own = OF_TRIALS if name == TRIAL else _variable(name, values, method, (name,))
+    return Coordinate(own, values)
 
 
 def positions_of(
@@ -383,7 +378,7 @@ def positions_of(
             at = (run.at[n] if n in run.at else setting(run.params, n) for n in dims)
             along = tuple(series.index(v) for series, v in zip(dims.values(), at, strict=True))
             known[id(run.params)] = along
-        yield run.asked_split, *along
+        yield run.split, *along
 
 
 def of_runs(

@@ -24,7 +24,6 @@ from mkldist.results.schema import (
     LABEL,
     PREDICTED,
     RUN_ID,
-    RUNGS,
     SAMPLE,
     SPLIT,
     STATE,
@@ -357,8 +356,8 @@ def selecting_losses(node: xr.DataTree) -> Array:
     dims = hyperparameters(node)
     values = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
     losses: Array = metric_of(node).loss(values)
-    if RUNGS in node.attrs:
-        losses = _on_last_rung(losses, 1 + dims.index(node.attrs[RUNGS]))
+    if {TRIAL, "tol"} <= {*dims}:  # of successive halving
+        losses = _on_last_rung(losses, 1 + dims.index("tol"))
     return losses
 
 

@@ -49,8 +49,6 @@ DATA = "data"
 """Attribute of the root: JSON of rows, classes, missing cells, views and groups by data set."""
 MOST_RUNS = "most_runs"
 """Attribute of the root of a search: as many runs as there may be."""
-RUNGS = "rungs"
-"""Attribute of the node of a method searched by halving: the dim along which its rungs lie."""
 DATASET_SERIES, BANK_SERIES = "dataset_series", "bank_series"
 """Attributes of nodes: the names in the sweep file of their data set and bank, which all sizes of a
 scaling study share."""
@@ -381,12 +379,8 @@ COORDINATES = (
     *COUNTED,
 )  # fmt: skip
 """Coordinates that do not depend on the runs.  Those without a value in a tree are left out."""
-SEARCH_DIMS = (
-    Variable("trial", "1", "number of the trial of a search", "int64", ("trial",)),
-    Variable("training_fraction", "1", "share of the training rows that a trial learns from",
-             dims=("training_fraction",)),
-)  # fmt: skip
-"""Dims of searched methods, beside ``tol``."""
+OF_TRIALS = Variable("trial", "1", "number of the trial of a search", "int64", ("trial",))
+"""Dim of searched methods, beside ``tol``."""
 OF_SPLITS = ("n_train", "n_test", "n_unlabelled", "n_new", "n_rarest", "constant_score")
 """Coordinates along the splits, on which inference from few splits depends."""
 _OF_CLASSES = (*CLASS_SCORES, *UNLABELLED_CLASS_SCORES, CLASS_BIAS, *CLASS_VALUES)

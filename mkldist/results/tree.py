@@ -346,8 +346,7 @@ def _of_runs(
 ) -> tuple[dict[str, Values], dict[str, Coordinate]]:
     """Return what each run of a node has one of, and the build times of the banks of its splits.
 
-    `kernels` has the names of the kernels; none where the tree does not have them.  A run on a
-    share of the training rows of its split has a bank of its own, whose build times are left out.
+    `kernels` has the names of the kernels; none where the tree does not have them.
     """
     import pandas as pd
 
@@ -390,8 +389,7 @@ def _of_runs(
     )
     found["seconds"] = seconds, own_seconds + passes
     of_place = numbers.index // max(1, math.prod(shape[1:]))
-    is_whole = [run.split for run in heads] == of_place
-    built, times = numbers[is_whole].groupby(of_place[is_whole]).first(), {}
+    built, times = numbers.groupby(of_place).first(), {}
     for name in _BUILD_TIMES & node.sizes.keys() & {*numbers.columns}:
         known, seconds_of = built[name].dropna(), node.sizes[name].values.copy()
         seconds_of[known.index] = known

@@ -5,23 +5,20 @@ does a method whose C another gives, when the runs of the other are.  The plan a
 function of the sweep file, the data and the records: nothing else is stored, and a sweep that was
 interrupted goes on as if it had not been.
 
-Random settings are a function of the seed and the number of their trial alone: a trial draws a
+Settings of a search are a function of the seed and the number of their trial alone: a trial draws a
 parameter of one name alike for every method, data set and split, so that these are compared at
-equal settings.  Adaptive ones are proposed by Optuna's tree-structured Parzen estimator, in
-batches, as a function of the seed and of the trials before.  Optuna keeps nothing between two
-batches: every one begins with a study made of these trials.
+equal settings.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mkldist.core.checksums import content_id
 from mkldist.core.metrics import Metric
@@ -30,15 +27,11 @@ from mkldist.planning.model import BatchPlan, Place, Plan, Proposal, RunPlan
 from mkldist.planning.planner import make_plan, passes_by_bank, without
 from mkldist.planning.resolved import Resolved
 from mkldist.results.journal import Journal
-from mkldist.results.schema import SPLIT, RunState
-from mkldist.solvers.grids import MethodGrid, Space, Span
+from mkldist.results.schema import RunState
+from mkldist.solvers.grids import MethodGrid, Space
 from mkldist.solvers.solver_params import setting
 from mkldist.spec.kinds import LINKED, SOURCE_PREFIX, TRIAL
 from mkldist.spec.model import SearchSpec, SweepSpec
-
-if TYPE_CHECKING:
-    import optuna
-    from optuna.distributions import BaseDistribution
 
 Values = Mapping[str, Any]
 Setting = frozenset[tuple[str, Any]]
@@ -56,19 +49,12 @@ def drawn(space: Space, seed: int, trial: int, attempt: int = 0) -> Values:
     return space.at({name: share(name) for name in space.names})
 
 
-def fresh(space: Space, seed: int, trial: int, taken: Collection[Setting]) -> Values | None:
-    """Return the first setting that a trial draws and no other has; None if there is none left."""
-    draws = (drawn(space, seed, trial, attempt) for attempt in range(ATTEMPTS))
-    return next((values for values in draws if setting_key(values) not in taken), None)
-
-
-def all_fresh(
-    space: Space, seed: int, trials: Iterable[int], taken: Iterable[Values]
-) -> Iterator[Values]:
-    """Yield a new setting for each of some trials; stop where none is left."""
-    tried = {setting_key(values) for values in taken}
-    for trial in trials:
-        values = fresh(space, seed, trial, tried)
+def all_fresh(space: Space, seed: int, n_trials: int) -> Iterator[Values]:
+    """Yield another setting for each of some trials; stop where none is left."""
+    tried: set[Setting] = set()
+    for trial in range(n_trials):
+        draws = (drawn(space, seed, trial, attempt) for attempt in range(ATTEMPTS))
+        values = next((one for one in draws if setting_key(one) not in tried), None)
         if values is None:
             return
         tried.add(setting_key(values))
@@ -81,100 +67,6 @@ def setting_key(values: Values) -> Setting:
         (name, value if isinstance(value, Hashable) else repr(value))
         for name, value in values.items()
     )
-
-
-STARTUP = 10  # batches that begin before as many trials are drawn at random
-
-
-def proposed(
-    space: Space, seed: int, before: Sequence[tuple[Values, float]], n_trials: int
-) -> list[Values]:
-    """Return the settings of the next trials, none of them tried before."""
-    first, taken = len(before), [values for values, _ in before]
-    if first < STARTUP:
-        return list(all_fresh(space, seed, range(first, first + n_trials), taken))
-    found: list[Values] = []
-    tried = {setting_key(values) for values in taken}
-    for values in _asked(space, seed, before, n_trials):
-        if setting_key(values) in tried:  # parameters of few values: Optuna may repeat itself
-            drawn = fresh(space, seed, first + len(found), tried)
-            if drawn is None:
-                break
-            values = drawn
-        tried.add(setting_key(values))
-        found.append(values)
-    return found
-
-
-def _asked(
-    space: Space, seed: int, before: Sequence[tuple[Values, float]], n_trials: int
-) -> Iterator[Values]:
-    """Yield as many settings as Optuna is asked for; each takes those before as running."""
-    import optuna
-
-    verbosity = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            study = _study(space, seed, before)
-            for _ in range(n_trials):
-                yield _exact(space, study.ask(_distributions(space)).params)
-    finally:
-        optuna.logging.set_verbosity(verbosity)
-
-
-def _study(space: Space, seed: int, before: Sequence[tuple[Values, float]]) -> optuna.Study:
-    """Return a study in memory that holds the trials before."""
-    import optuna
-
-    sampler = optuna.samplers.TPESampler(
-        seed=int(content_id(seed=seed, trial=len(before))[:8], 16),
-        n_startup_trials=1,
-        multivariate=True,
-        constant_liar=True,
-    )
-    study = optuna.create_study(sampler=sampler)
-    distributions = _distributions(space)
-    for values, loss in before:
-        failed = not math.isfinite(loss)
-        trial = optuna.trial.create_trial(
-            state=optuna.trial.TrialState.FAIL if failed else optuna.trial.TrialState.COMPLETE,
-            params={
-                name: space.choices[name].index(value) if name in space.choices else value
-                for name, value in values.items()
-            },
-            distributions=distributions,
-            value=None if failed else loss,
-        )
-        study.add_trial(trial)
-    return study
-
-
-def _distributions(space: Space) -> dict[str, BaseDistribution]:
-    """Return Optuna's distributions of a space; a choice is one of its positions."""
-    import optuna.distributions as of
-
-    def spanned(span: Span) -> BaseDistribution:
-        if span.whole:
-            return of.IntDistribution(int(span.low), int(span.high), log=span.log)
-        return of.FloatDistribution(span.low, span.high, log=span.log)
-
-    choices = {
-        name: of.CategoricalDistribution(range(len(values)))
-        for name, values in space.choices.items()
-    }
-    return {**{name: spanned(span) for name, span in space.spans.items()}, **choices}
-
-
-def _exact(space: Space, params: Values) -> Values:
-    """Return the setting that stands for Optuna's values."""
-    return {
-        name: space.choices[name][params[name]]
-        if name in space.choices
-        else space.spans[name].exactly(params[name])
-        for name in space.names
-    }
 
 
 def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
@@ -190,17 +82,8 @@ def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
     return sorted(trial for trial in best if math.isfinite(losses[trial]))
 
 
-Proposer = Callable[[Space, int, Sequence[tuple[Values, float]], int], list[Values]]
 TrialLoss = Callable[[int, int], float]
 """Loss of a trial on a rung, both by number; infinite if it failed."""
-
-
-def drawn_batch(
-    space: Space, seed: int, before: Sequence[tuple[Values, float]], n_trials: int
-) -> list[Values]:
-    """Return random settings in place of Optuna's, for a plan that knows no losses."""
-    numbers = range(len(before), len(before) + n_trials)
-    return list(all_fresh(space, seed, numbers, [values for values, _ in before]))
 
 
 @dataclass(eq=False)
@@ -210,34 +93,21 @@ class Study:
     space: Space  # space of the method's settings
     search: SearchSpec
     seed: int
-    ask: Proposer = proposed  # proposes the batches of an adaptive search
-    trials: list[Values] = field(default_factory=list)  # the setting of each trial so far
+    trials: list[Values] = field(default_factory=list)  # the setting of each trial
     # Numbers of the trials on each rung so far; one rung without halving
     rungs: list[list[int]] = field(default_factory=list)
 
     def advance(self, loss: TrialLoss) -> bool:
         """Propose the runs of the next round; return False if the study is complete."""
-        if self.rungs and self.search.kind == "halving":
-            return self._raise(loss)
-        n_left = self.search.trials - len(self.trials)
-        if self.search.kind == "adaptive":
-            before = [(values, loss(number, 0)) for number, values in enumerate(self.trials)]
-            new = self.ask(self.space, self.seed, before, min(n_left, self.search.batch))
-        elif self.rungs:
+        last = len(self.rungs) - 1
+        if not self.rungs:
+            self.trials = list(all_fresh(self.space, self.seed, self.search.trials))
+            self.rungs = [list(range(len(self.trials)))]
+        elif self.search.kind == "random" or len(self.rungs) == self.search.rungs:
             return False
         else:
-            new = list(all_fresh(self.space, self.seed, range(n_left), ()))
-        self.trials += new
-        self.rungs = [list(range(len(self.trials)))]
-        return bool(new)
-
-    def _raise(self, loss: TrialLoss) -> bool:
-        """Let the best trials of the last rung go on to the next."""
-        last = len(self.rungs) - 1
-        if len(self.rungs) == self.search.rungs:
-            return False
-        losses = {trial: loss(trial, last) for trial in self.rungs[last]}
-        self.rungs.append(survivors(losses, self.search.factor))
+            losses = {trial: loss(trial, last) for trial in self.rungs[last]}
+            self.rungs.append(survivors(losses, self.search.factor))
         return bool(self.rungs[-1])
 
 
@@ -301,11 +171,10 @@ class Rounds:
         resolved: Resolved,
         n_threads: int,
         memory_limit: int | None,
-        ask: Proposer = proposed,
     ) -> None:
         self.spec, self.resolved = spec, resolved
         self.memory_limit = memory_limit
-        self._n_threads, self._ask = n_threads, ask
+        self._n_threads = n_threads
         self._studies: dict[Place, Study] = {}
         self._dependents: list[DependentSetting] = []
         self._given: dict[str, float] | None = None  # C by the id of the run that gives it
@@ -329,7 +198,7 @@ class Rounds:
             return {}
         seed = self.spec.seed if search.seed is None else search.seed
         return {
-            place: Study(grid.space, search, seed, self._ask)
+            place: Study(grid.space, search, seed)
             for place, grid in self._grids_by_place()
             if grid.space is not None
         }
@@ -373,10 +242,7 @@ class Rounds:
 
     @property
     def most(self) -> Plan:
-        """The plan if every round takes place: as many runs as there may be.
-
-        Its passes are those of all rounds.  The settings of later rounds are drawn at random.
-        """
+        """The plan if every round takes place: as many runs as there may be, with their passes."""
         return self._ahead[0]
 
     @cached_property
@@ -409,9 +275,7 @@ class Rounds:
         """The plan if every round takes place, and the banks of each round."""
         if not self.are_several:
             return self.plan, []
-        ahead = Rounds(
-            self.spec, self.resolved, self._n_threads, self.memory_limit, ask=drawn_batch
-        )
+        ahead = Rounds(self.spec, self.resolved, self._n_threads, self.memory_limit)
         passes, banks, done = 0, [], frozenset[str]()
         more = True
         while more:
@@ -514,9 +378,11 @@ class Rounds:
         """Plan the runs that are decided so far."""
         proposals: dict[Place, list[Proposal]] = {}
         for place, study in self._studies.items():
-            for rung, trials in enumerate(study.rungs):
-                at_rung = proposals.setdefault(self._on_rung(place, rung), [])
-                at_rung += [self._proposal(place, study, trial, rung) for trial in trials]
+            proposals[place] = [
+                self._proposal(place, study, trial, rung)
+                for rung, trials in enumerate(study.rungs)
+                for trial in trials
+            ]
         if self._given is not None:
             sources = self._sources
             for one in self._dependents:
@@ -532,38 +398,19 @@ class Rounds:
             proposals,
         )
         self._runs = {
-            (
-                (run.dataset, run.bank_label, run.key, run.asked_split),
-                run.at[TRIAL],
-                self._rung_of(run),
-            ): run
+            (run.place, run.at[TRIAL], rungs.index(run.at["tol"]) if rungs else 0): run
             for run in self.plan.runs
             if TRIAL in run.at
+            for rungs in [self.resolved.grids[run.dataset][run.key].dims.get("tol")]
         }
-
-    def _on_rung(self, place: Place, rung: int) -> Place:
-        """Return the place of a study's runs on a rung: its split, or a smaller one."""
-        search, facts = self.spec.search, self.resolved.facts[place[0]]
-        if search is None or not facts.n_smaller or rung == search.rungs - 1:
-            return place
-        return *place[:3], facts.n_splits * (rung + 1) + place[3]
 
     def _proposal(self, place: Place, study: Study, trial: int, rung: int) -> Proposal:
         """Return the run of a trial on a rung, at a looser tolerance than the next."""
-        grid, at = self.resolved.grids[place[0]][place[2]], {SPLIT: place[3], TRIAL: trial}
-        values, dim = dict(study.trials[trial]), study.search.rung_dim
-        if dim is not None:
-            at[dim] = grid.dims[dim][rung]
-        if dim == "tol":
-            values[dim] = at[dim]
+        grid, at = self.resolved.grids[place[0]][place[2]], {TRIAL: trial}
+        values = dict(study.trials[trial])
+        if study.search.kind == "halving":
+            values["tol"] = at["tol"] = grid.dims["tol"][rung]
         return Proposal(grid.plain_settings_at(values), at)
-
-    def _rung_of(self, run: RunPlan) -> int:
-        """Return the number of a run's rung."""
-        dim = None if self.spec.search is None else self.spec.search.rung_dim
-        if dim is None:
-            return 0
-        return self.resolved.grids[run.dataset][run.key].dims[dim].index(run.at[dim])
 
 
 def _loss(store: Journal, run_id: str, metric: Metric) -> float | None:

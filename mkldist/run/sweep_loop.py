@@ -338,7 +338,7 @@ class StatusWriter:
                 stages.get(item.key, "starting"),
                 since,
                 len(runs),
-                tuple(sorted({run.asked_split for run in runs})),
+                tuple(sorted({run.split for run in runs})),
                 {name: list(dict.fromkeys(run.params[name] for run in runs)) for name in names},
             )
 

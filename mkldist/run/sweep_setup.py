@@ -277,9 +277,7 @@ def tree_facts(rounds: Rounds) -> TreeFacts:
     """Return the facts that the layout of a sweep's tree needs beside the plan."""
     spec, resolved = rounds.spec, rounds.resolved
     data = {name: dataset for name, (dataset, _) in resolved.datasets.items()}
-    splits = {
-        name: own[: resolved.facts[name].n_splits] for name, (_, own) in resolved.datasets.items()
-    }
+    splits = {name: own for name, (_, own) in resolved.datasets.items()}
     entries = {entry.name: entry for entry in spec.sized_datasets}
     rows_kept = rounds.keeps_predictions or spec.outputs.coefficients
     banks = {bank.label: bank for bank in spec.sized_banks}

@@ -16,10 +16,7 @@ from mkldist.spec.datasets import DatasetSpec, GraphTable, PreprocessingSpec, Sp
 from mkldist.spec.kinds import Finite, Model, Name, PathText, Positive, Task, check_kind, size_name
 
 # Keys that have an effect with some kinds of search alone.
-_EFFECTIVE_WITH = {
-    "batch": ("adaptive",),
-    **dict.fromkeys(("resource", "factor", "rungs", "first"), ("halving",)),
-}
+_EFFECTIVE_WITH = dict.fromkeys(("factor", "rungs", "first"), ("halving",))
 
 
 class Distribution(Model):
@@ -55,42 +52,27 @@ class SearchSpec(Model):
     Trials are compared by their error on the inner folds of ``[selection]``, never by test labels.
     """
 
-    kind: Literal["random", "adaptive", "halving"]
-    """Independent random settings; settings that Optuna proposes from the results so far; or random
-    settings of which the best go on from rung to rung."""
+    kind: Literal["random", "halving"]
+    """Random settings; or random settings of which the best go on from rung to rung, at ever
+    smaller tolerances."""
     trials: int = Field(ge=1, le=MOST_TRIALS)
     """Settings to try of each method on each bank, data set and split; fewer where there are not so
     many."""
-    batch: int = Field(8, ge=1, le=MOST_TRIALS)
-    """`"adaptive"`: trials that are proposed, and share passes, at once."""
     seed: int | None = Field(None, ge=0)
     """Seed of the trials. By default the sweep's seed."""
-    resource: Literal["tol", "training-size"] = "tol"
-    """`"halving"`: what grows from rung to rung: the precision, from a loose tolerance to the
-    method's own; or the share of the training rows."""
     factor: int = Field(3, ge=2, le=MOST_TRIALS)
     """`"halving"`: one trial of so many goes on to the next rung."""
     rungs: int = Field(3, ge=2, le=50)
     """`"halving"`: number of rungs."""
     first: Positive | None = None
-    """`"halving"`: tolerance, or share of the training rows, of the first rung; the others rise in
-    equal ratios to the full resource. By default a tolerance of 0.3, or a share of factor^(1 -
-    rungs)."""
-
-    @property
-    def rung_dim(self) -> str | None:
-        """Dimension of the results along which the rungs of halving lie; None without rungs."""
-        if self.kind != "halving":
-            return None
-        return "tol" if self.resource == "tol" else "training_fraction"
+    """`"halving"`: tolerance of the first rung, 0.3 by default; the others fall in equal ratios to
+    the method's own."""
 
     @model_validator(mode="after")
     def _of_one_kind(self) -> SearchSpec:
         check_kind(self, _EFFECTIVE_WITH)
         if self.kind == "halving" and self.trials < 2:
             raise ValueError(f"found trials = {self.trials}; expected at least 2 to halve")
-        if self.resource == "training-size" and self.first is not None and self.first >= 1:
-            raise ValueError(f"found first = {self.first:g}; expected a share below 1")
         return self
 
 

@@ -24,10 +24,8 @@ from mkldist.planning.spec_checks import (
     code_lines,
     code_of,
     resolve_methods,
-    smaller_shares,
 )
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.model import SearchSpec
 from tests.planning.plans import labelled, sweep
 
 LAPSVM = '[[methods]]\nname = "lapsvm"\n'
@@ -206,14 +204,6 @@ def test_what_a_search_lacks_is_named(words, where, said, advice):
     assert advice in str(caught.value)
 
 
-def test_adaptive_search_without_optuna_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    monkeypatch.setattr("mkldist.planning.spec_checks.find_spec", lambda name: None)
-    words = '[search]\nkind = "adaptive"\ntrials = 5\n[selection]\n' + DRAWN
-    with pytest.raises(SpecError, match=r"optuna.*pip install 'mkldist\[search\]'"):
-        check_search(sweep(words))
-
-
 def test_tolerances_fall_to_that_of_the_method():
     words = HALVING + "[selection]\n" + DRAWN + "tol = 0.003\n"
     assert resolve_methods(sweep(words))["a"]["level"].dims["tol"] == [0.3, 0.03, 0.003]
@@ -232,14 +222,6 @@ def test_tolerances_fall_to_that_of_the_method():
 def test_tolerances_that_are_no_rungs_are_refused(keys, tol, said):
     with pytest.raises(SpecError, match=said):
         resolve_methods(sweep(HALVING + keys + "[selection]\n" + DRAWN + tol))
-
-
-def test_shares_rise_to_all_rows():
-    sizes = {"kind": "halving", "trials": 8, "resource": "training-size"}
-    assert smaller_shares(SearchSpec(**sizes, factor=2)) == [0.25, 0.5]
-    assert smaller_shares(SearchSpec(**sizes, first=0.04, rungs=3)) == [0.04, 0.2]
-    assert smaller_shares(SearchSpec(kind="halving", trials=8)) == []
-    assert smaller_shares(None) == []
 
 
 HINGE = '[[methods]]\nname = "spicymkl"\nloss = "hinge"\nC = [0.1, 1]\n'

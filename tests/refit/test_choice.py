@@ -229,10 +229,7 @@ def test_a_value_that_the_sweep_did_not_run_has_no_error(tmp_path):
 
 LOG = '{ low = 0.1, high = 1000, scale = "log" }'
 RANDOM = '\n[selection]\nfolds = 2\n[search]\nkind = "random"\ntrials = 4'
-HALVING = (
-    '\n[selection]\nfolds = 2\n[search]\nkind = "halving"\ntrials = 4\nfactor = 2\n'
-    'resource = "training-size"\nrungs = 2'
-)
+HALVING = '\n[selection]\nfolds = 2\n[search]\nkind = "halving"\ntrials = 4\nfactor = 2\nrungs = 2'
 
 
 def node(planned: Any, **trials: Any) -> xr.DataTree:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 import tomllib
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,15 +15,10 @@ from mkldist.planning.model import Plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.schema import RunState
 from mkldist.run.rounds import (
-    STARTUP,
     Rounds,
     Study,
     all_fresh,
     drawn,
-    drawn_batch,
-    fresh,
-    proposed,
-    setting_key,
     survivors,
 )
 from mkldist.solvers.grids import Space, Span
@@ -54,12 +47,6 @@ LEVEL = '[[methods]]\nname = "level"\nC = { low = 0.01, high = 1000, scale = "lo
 OTHER = LEVEL + 'label = "other"\n'
 GRID = '[[methods]]\nname = "uniform"\nC = [1, 10]\n'
 HALVING = 'kind = "halving"\ntrials = 9'
-SIZES = HALVING + '\nresource = "training-size"'
-
-
-ADAPTIVE = pytest.mark.skipif(
-    find_spec("optuna") is None, reason="adaptive search needs the extra `search`"
-)
 
 
 class Store:
@@ -118,9 +105,7 @@ def test_a_sweep_of_grids_has_one_round_and_reads_nothing():
     ("search", "n_runs"),
     [
         ("kind = 'random'\ntrials = 7", [14]),
-        pytest.param("kind = 'adaptive'\ntrials = 14\nbatch = 6", [12, 24, 28], marks=ADAPTIVE),
         (HALVING, [18, 24, 26]),
-        (SIZES, [18, 24, 26]),
     ],
 )
 def test_what_is_proposed_follows_from_what_is_recorded(search, n_runs):
@@ -161,40 +146,18 @@ def test_rungs_of_tolerances_follow_each_other():
     assert on_rungs[0] > on_rungs[1] > on_rungs[2]
 
 
-@pytest.mark.parametrize("fit", ["train", "all"])
-def test_rungs_of_shares_learn_from_nested_rows(fit):
-    rounds = rounds_of(SIZES, fit=fit)
-    to_the_end(rounds, Store())
-    _, splits = rounds.resolved.datasets["two_moons"]
-    banks = {bank.id: bank for bank in rounds.plan.banks}
-    for run in rounds.plan.runs:
-        whole, part = splits[run.at["split"]], splits[run.split]
-        assert set(part.train) <= set(whole.train)
-        share = run.at["training_fraction"]
-        assert len(part.train) == sum(-(-share * n // 1) for n in (10, 10))
-        assert banks[run.bank].n_points == (len(part.train) if fit == "train" else 40)
-    assert {run.split for run in rounds.plan.runs if run.at["training_fraction"] == 1} <= {0, 1}
-
-
 def test_banks_are_kept_for_the_rounds_that_need_them():
-    tolerances, sizes = rounds_of(HALVING), rounds_of(SIZES)
-    of_all = {bank.id for bank in tolerances.plan.banks}
-    assert tolerances.later_banks == of_all
-    assert not sizes.later_banks & {bank.id for bank in sizes.plan.banks}
-    for rounds in (tolerances, sizes):
-        to_the_end(rounds, Store())
-        assert not rounds.later_banks
+    rounds = rounds_of(HALVING)
+    assert rounds.later_banks == {bank.id for bank in rounds.plan.banks}
+    to_the_end(rounds, Store())
+    assert not rounds.later_banks
 
 
-@pytest.mark.parametrize(
-    ("kind", "few", "many"),
-    [("'random'", 6, 9), pytest.param("'adaptive'\nbatch = 6", 14, 18, marks=ADAPTIVE)],
-)
-def test_more_trials_repeat_none(kind, few, many):
+def test_more_trials_repeat_none():
     store = Store()
-    to_the_end(rounds_of(f"kind = {kind}\ntrials = {few}"), store)
+    to_the_end(rounds_of("kind = 'random'\ntrials = 6"), store)
     few = set(store.recorded)
-    more = rounds_of(f"kind = {kind}\ntrials = {many}")
+    more = rounds_of("kind = 'random'\ntrials = 9")
     assert few <= to_the_end(more, store)[-1]
 
 
@@ -326,31 +289,14 @@ def test_c_is_rounded_to_six_digits(rounds):
 
 
 SPACE = Space({"C": Span(0.01, 100.0, log=True)}, {}, {})
-FEW = Space({"k": Span(1, 5, whole=True)}, {}, {})
 
 
 def study(space: Space = SPACE, **keys) -> Study:
-    return Study(space, SearchSpec(**keys), seed=0, ask=drawn_batch)
+    return Study(space, SearchSpec(**keys), seed=0)
 
 
 def by_number(trial: int, rung: int) -> float:
     return float(trial)
-
-
-@pytest.mark.parametrize(
-    ("keys", "space", "sizes"),
-    [
-        ({"kind": "random", "trials": 7}, SPACE, [7]),
-        ({"kind": "adaptive", "trials": 7, "batch": 3}, SPACE, [3, 6, 7]),
-        ({"kind": "adaptive", "trials": 20, "batch": 4}, FEW, [4, 5]),  # all settings are tried
-    ],
-)
-def test_a_study_has_as_many_rounds_as_batches(keys, space, sizes):
-    one, found = study(space, **keys), []
-    while one.advance(by_number):
-        found.append(len(one.trials))
-    assert (found, one.rungs) == (sizes, [list(range(sizes[-1]))])
-    assert len({setting_key(values) for values in one.trials}) == sizes[-1]
 
 
 def test_halving_keeps_the_best_of_each_rung():
@@ -367,9 +313,8 @@ def test_halving_keeps_the_best_of_each_rung():
     assert calls == [(t, 0) for t in range(9)] + [(t, 1) for t in (6, 7, 8)]
 
 
-@pytest.mark.parametrize("kind", ["adaptive", "halving"])
-def test_failed_trials_lose(kind):
-    one = study(kind=kind, trials=4)
+def test_failed_trials_lose():
+    one = study(kind="halving", trials=4)
     one.advance(by_number)
     more = one.advance(lambda trial, rung: math.inf)
     assert not more
@@ -399,20 +344,18 @@ def test_draws_are_uniform_and_independent():
 
 
 def test_no_setting_is_tried_twice_and_a_small_space_ends():
-    found = list(all_fresh(SIX, 0, range(10), ()))
+    found = list(all_fresh(SIX, 0, 10))
     assert len(found) == 6
     assert len({tuple(values.items()) for values in found}) == 6
-    assert fresh(SIX, 0, 7, {setting_key(values) for values in found}) is None
 
 
 def test_more_trials_begin_with_the_same_settings():
-    assert list(all_fresh(SIX, 3, range(5), ()))[:3] == list(all_fresh(SIX, 3, range(3), ()))
+    assert list(all_fresh(SIX, 3, 5))[:3] == list(all_fresh(SIX, 3, 3))
 
 
 def test_lists_are_settings_too_and_are_looked_up_by_hash():
     lists = Space({}, {"widths": [[1.0], [2.0]], "start": [{"a": 1}, None]}, {})
-    found = list(all_fresh(lists, 0, range(9), ({"widths": [1.0], "start": None},)))
-    assert len(found) == 3
+    assert len(list(all_fresh(lists, 0, 9))) == 4
     compared = 0
 
     class Value(float):
@@ -424,59 +367,8 @@ def test_lists_are_settings_too_and_are_looked_up_by_hash():
             return super().__eq__(other)
 
     many = Space({}, {"C": [Value(number) for number in range(300)]}, {})
-    assert len(list(all_fresh(many, 0, range(200), ()))) == 200
+    assert len(list(all_fresh(many, 0, 200))) == 200
     assert compared < 2000  # 200 * 199 / 2 and more where each is held to each
-
-
-WIDE = Space({"C": Span(1e-3, 1e3, log=True)}, {"loss": ["hinge", "squared"]}, {})
-TWELVE = Space({"k": Span(1, 12, whole=True)}, {}, {})
-
-
-def loss_of(values) -> float:
-    return abs(math.log10(values["C"]) - 1.5) + (values["loss"] == "squared")
-
-
-def searched(batch: int, n_trials: int, seed: int = 0):
-    before = []
-    while len(before) < n_trials:
-        before += [(values, loss_of(values)) for values in proposed(WIDE, seed, before, batch)]
-    return before
-
-
-def test_the_first_trials_are_random_and_need_no_optuna(monkeypatch):
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    found = proposed(WIDE, 0, [], 16)
-    assert found == list(all_fresh(WIDE, 0, range(16), ()))
-
-
-def test_proposals_are_a_function_of_what_was_found():
-    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
-    before = [(values, loss_of(values)) for values in all_fresh(WIDE, 0, range(STARTUP), ())]
-    one = proposed(WIDE, 0, before, 6)
-    assert one == proposed(WIDE, 0, before, 6)
-    assert one[:4] == proposed(WIDE, 0, before, 4)
-    assert one != proposed(WIDE, 1, before, 6)
-    turned = [(values, -loss) for values, loss in before]
-    assert one != proposed(WIDE, 0, turned, 6)
-    assert len({values["C"] for values in one}) == 6
-
-
-@pytest.mark.slow
-def test_later_trials_are_near_the_optimum():
-    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
-    better = []
-    for seed in range(5):
-        losses = [loss for _, loss in searched(5, 50, seed)]
-        better.append(np.median(losses[30:]) < np.median(losses[:STARTUP]))
-    assert all(better)
-
-
-def test_failed_trials_and_a_small_space_do_no_harm():
-    pytest.importorskip("optuna", reason="adaptive search needs the extra `search`")
-    before = []
-    while batch := proposed(TWELVE, 0, before, 4):
-        before += [(v, math.inf if v["k"] % 2 else float(v["k"])) for v in batch]
-    assert sorted(values["k"] for values, _ in before) == list(range(1, 13))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 
@@ -62,12 +61,7 @@ C = {C}
 LOG = '{ low = 0.01, high = 1000, scale = "log" }'
 RANDOM = '[search]\nkind = "random"\ntrials = 6'
 HALVING = '[search]\nkind = "halving"\ntrials = 9'
-ADAPTIVE = '[search]\nkind = "adaptive"\ntrials = 16\nbatch = 5'
 IN_A_THREAD = "import mkldist.run.sweep as s; s.is_small = lambda *_: True; "
-NEEDS_OPTUNA = pytest.mark.skipif(
-    find_spec("optuna") is None, reason="adaptive search needs the extra `search`"
-)
-KINDS = [RANDOM, HALVING, pytest.param(ADAPTIVE, marks=NEEDS_OPTUNA)]
 
 
 def text(search: str, **changes: str) -> str:
@@ -106,7 +100,7 @@ def test_trials_are_ordinary_runs_with_their_settings_as_coordinates(tmp_path, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("search", KINDS)
+@pytest.mark.parametrize("search", [RANDOM, HALVING])
 def test_the_best_by_validation_is_selected_and_a_finished_search_does_nothing(
     tmp_path, scheduler, search
 ):
@@ -153,25 +147,6 @@ def test_halving_fills_few_trials_of_the_later_rungs(tmp_path, scheduler):
     np.testing.assert_array_equal(chosen.validation_error, least)
 
 
-@pytest.mark.slow
-def test_shares_of_the_training_rows_are_a_dimension(tmp_path, scheduler):
-    output = tmp_path / "out"
-    search = HALVING + '\nresource = "training-size"\nrungs = 2\nfactor = 3'
-    outcome = run_here(text(search), output, scheduler)
-    assert outcome.computed == 2 * (9 + 3)
-    node = node_of(output)
-    assert node.training_fraction.values.tolist() == [0.333, 1.0]
-    assert (node.n_train.dims, node.n_train.values.tolist()) == (("split",), [30, 30])
-    plan = {run.id: run for run in outcome.plan.runs}
-    sizes = {len(record.coefficients) for record in records(output).values()}
-    assert sizes == {10, 30}
-    for record in records(output).values():
-        place = plan[record.id].at
-        at = node.sel(training_fraction=place["training_fraction"], trial=place["trial"])
-        assert str(at.run_id[place["split"]].values) == record.id
-        assert float(at.test_error[place["split"]]) == record.scores["test_error"]
-
-
 def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:
     """Do a search in a thread of the command; kill it when so many runs are recorded."""
     with start_process(toml, output, setup=IN_A_THREAD) as process:
@@ -188,16 +163,8 @@ def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("search", "until"),
-    [
-        ('[search]\nkind = "halving"\ntrials = 4\nfactor = 2', 5),
-        pytest.param(ADAPTIVE.replace("16", "12"), 11, marks=NEEDS_OPTUNA),
-    ],
-)
-def test_a_killed_search_resumes_with_the_same_proposals_and_repeats_nothing(
-    tmp_path, search, until
-):
+def test_a_killed_search_resumes_with_the_same_proposals_and_repeats_nothing(tmp_path):
+    search, until = '[search]\nkind = "halving"\ntrials = 4\nfactor = 2', 5
     toml = text(search, method="slow", splits="repeats = 1", top='execution = "isolated"')
     output, whole = tmp_path / "searched", tmp_path / "whole"
     in_a_thread(toml, output, until)
@@ -276,10 +243,7 @@ def test_failed_trials_are_recorded_and_the_search_goes_on(tmp_path, scheduler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("search", [HALVING, HALVING + '\nresource = "training-size"'])
-def test_banks_that_are_not_kept_are_built_once_and_deleted(
-    tmp_path, scheduler, search, monkeypatch
-):
+def test_banks_that_are_not_kept_are_built_once_and_deleted(tmp_path, scheduler, monkeypatch):
     built = []
     plain = SweepLoop.work
 
@@ -289,11 +253,11 @@ def test_banks_that_are_not_kept_are_built_once_and_deleted(
 
     monkeypatch.setattr(SweepLoop, "work", counted)
     output = tmp_path / "out"
-    outcome = run_here(text(search, outputs="keep_banks = false"), output, scheduler)
+    outcome = run_here(text(HALVING, outputs="keep_banks = false"), output, scheduler)
     assert len(built) == 3
     n_banks = len({bank.id for bank in outcome.plan.banks})
     assert sum(built) == n_banks
-    assert built[1:] == ([0, 0] if search == HALVING else [2, 2])
+    assert built[1:] == [0, 0]
     assert not list((output / "banks").rglob("c"))
 
 
