@@ -157,9 +157,7 @@ FOLDER = Path("scaling")
     type=click.Choice(["n_kernels", "n_train"]),
     help="Size that grows.  [default: each that has several values]",
 )
-@click.option(
-    "--overwrite", is_flag=True, help="Replace files that are not of an earlier call for RESULTS."
-)
+@overwrite_option
 @json_option("times", "fits", "cautions")
 def scale_command(
     results: Path, folder: Path | None, over: tuple[str, ...], overwrite: bool, as_json: bool

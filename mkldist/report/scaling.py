@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from mkldist.analysis.growth import PARTS, SIZES, Growth
 from mkldist.core.durable import check_free, make_folder, write_file, writing
 from mkldist.errors import InputError
 from mkldist.report.charts import HEIGHT, Chart, figure_of
-from mkldist.report.sentences import Caution, Facts, origin_of, records, shared_times, slug
+from mkldist.report.sentences import Caution, Facts, records, shared_times, slug
 from mkldist.report.tables import Cell, Row, Table, keyed, numbers, text, with_ends
 from mkldist.results.folder import inputs_of
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."
-MARK = ".results"  # file that tells of which results the files of a folder are
 BENT = 0.2  # change of an exponent towards the largest sizes that is told
 
 
@@ -145,65 +144,47 @@ def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None
 class ScalingStudy:
     """Growth of the times of a sweep over the sizes that grow."""
 
-    facts: Facts
-    growths: list[Growth]
+    growths: Sequence[Growth]
+    tables: list[Table]  # The exponents over each size
+    cautions: list[Caution]
+    charts: list[Chart]  # none where matplotlib is not installed
+    times: pd.DataFrame  # The table of ``mkldist.analysis.scaling`` over each size
+    fits: pd.DataFrame  # That of ``mkldist.analysis.scaling_fits``
 
-    @cached_property
-    def tables(self) -> list[Table]:
-        """The exponents over each size."""
-        return [exponents_table(growth) for growth in self.growths]
+    @classmethod
+    def of(cls, facts: Facts, growths: Sequence[Growth]) -> ScalingStudy:
+        """Return the study of some growths."""
+        drawn = growths if find_spec("matplotlib") is not None else ()
+        fits = _one_table([one.fits for one in growths])
+        return cls(
+            growths,
+            [exponents_table(growth) for growth in growths],
+            [*shared_times(facts), *growth_cautions(growths)],
+            [chart for one in drawn for chart in charts_of(one, facts.looks)],
+            _one_table([one.means.assign(over=one.over) for one in growths]),
+            fits.astype({name: "Int64" for name in SIZES if name in fits}),
+        )
 
-    @cached_property
-    def cautions(self) -> list[Caution]:
-        """Warnings."""
-        return [*shared_times(self.facts), *growth_cautions(self.growths)]
-
-    @cached_property
-    def charts(self) -> list[Chart]:
-        """The figures; none where matplotlib is not installed."""
-        if find_spec("matplotlib") is None:
-            return []
-        return [chart for one in self.growths for chart in charts_of(one, self.facts.looks)]
-
-    @cached_property
-    def times(self) -> pd.DataFrame:
-        """The table of ``mkldist.analysis.scaling`` over each size."""
-        tables = [one.means.assign(over=one.over) for one in self.growths]
-        return _with_over_first(pd.concat(tables, ignore_index=True))
-
-    @cached_property
-    def fits(self) -> pd.DataFrame:
-        """The table of ``mkldist.analysis.scaling_fits`` over each size."""
-        tables = pd.concat([one.fits for one in self.growths], ignore_index=True)
-        held = {name: "Int64" for name in SIZES if name in tables}
-        return _with_over_first(tables.astype(held))
-
-    def write(self, folder: Path, results: Path | None = None, *, overwrite: bool = False) -> None:
+    def write(self, folder: Path, results: Path, *, overwrite: bool = False) -> None:
         """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV.
 
-        Files that an earlier call wrote for the same results are replaced, others with `overwrite`;
-        if one may not be replaced, an error says so and nothing is written.
+        If one of these files may not be replaced, an error says so and nothing is written.
         """
-        origin, mark = "" if results is None else origin_of(results), folder / MARK
-        try:
-            own = bool(origin) and mark.read_text(errors="replace") == origin
-        except OSError:
-            own = False
-        inputs = [] if results is None else inputs_of(results)
+        inputs = inputs_of(results)
         tables = {folder / f"scaling-{name}.csv": getattr(self, name) for name in ("times", "fits")}
         for file in (*tables, *(file for chart in self.charts for file in chart.files(folder))):
-            check_free(file, overwrite=overwrite or own, inputs=inputs)
+            check_free(file, overwrite=overwrite, inputs=inputs)
         with writing(folder):
             make_folder(folder)
-            if origin:
-                write_file(mark, [origin.encode()])
             for file, table in tables.items():
                 write_file(file, [table.to_csv(index=False).encode()])
             for chart in self.charts:
                 chart.write(folder)
 
 
-def _with_over_first(table: pd.DataFrame) -> pd.DataFrame:
+def _one_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables below each other, the size that grows first."""
+    table = pd.concat(tables, ignore_index=True)
     return table[["over", *(name for name in table if name != "over")]]
 
 
@@ -217,7 +198,7 @@ def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
     found = [growth for growth in facts.growths if growth.over in names]
     fitted = [growth for growth in found if not growth.fits.empty]
     if fitted:
-        return ScalingStudy(facts, fitted)
+        return ScalingStudy.of(facts, fitted)
     if found:
         raise InputError(
             str(results),

@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 from mkldist.cli.results import report_command, scale_command
 from mkldist.errors import OutputError
 from mkldist.report import scaling
-from mkldist.report.sentences import origin_of
 from mkldist.results.journal import Journal
 from tests.analysis.studies import LAWS, study
 from tests.cli.commands import run, run_here
@@ -247,12 +246,9 @@ def test_json_with_a_folder_writes_it_too(call):
     assert Path("out/scaling-fits.csv").exists()
 
 
-def test_files_of_other_results_are_replaced_only_when_asked(call, monkeypatch):
+def test_files_are_replaced_only_when_asked(call, monkeypatch):
     monkeypatch.setattr(scaling, "find_spec", lambda name: None)
     call(study())
-    call(study())  # a repeat for the same results replaces its own files
-    Path("other").mkdir()
-    Path("scaling/.results").write_text(origin_of(Path("other")))
     times = Path("scaling/scaling-times.csv")
     times.write_text("precious")
     with pytest.raises(OutputError, match=r"scaling-times.csv: found a file .* by --overwrite"):
@@ -286,9 +282,8 @@ def test_a_real_sweep_of_three_banks_is_a_study(tmp_path):
     assert row["n_sizes"] == 3
     assert row["n_values"] == 6
     assert np.isfinite([row["low"], row["high"]]).all()
-    assert {path.suffix for path in (tmp_path / "scaling").iterdir()} == {
-        "", ".csv", ".pdf", ".png", ".svg",
-    }  # fmt: skip
+    written = {path.suffix for path in (tmp_path / "scaling").iterdir()}
+    assert written == {".csv", ".pdf", ".png", ".svg"}
     page = (tmp_path / "report.html").read_text()
     for name in ("table-exponents-n-kernels", "time-n-kernels-title"):
         assert page.count(f'id="{name}"') == 1

@@ -74,7 +74,7 @@ def facts_of(tree: xr.DataTree) -> Facts:
 def study_of(tree: xr.DataTree) -> ScalingStudy:
     """Return the study of a tree in memory."""
     facts = facts_of(tree)
-    return ScalingStudy(facts, facts.growths)
+    return ScalingStudy.of(facts, facts.growths)
 
 
 NAN = math.nan

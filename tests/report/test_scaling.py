@@ -143,7 +143,7 @@ def test_letters_of_the_figures_are_legible_in_print(over_both):
 
 @pytest.mark.slow
 def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):
-    over_kernels.write(tmp_path / "scaling")
+    over_kernels.write(tmp_path / "scaling", tmp_path)
     written = {path.name for path in (tmp_path / "scaling").iterdir()}
     assert written == {"scaling-times.csv", "scaling-fits.csv"} | {
         f"time-n-kernels.{suffix}" for suffix in ("csv", "pdf", "png", "svg")
@@ -155,14 +155,14 @@ def test_a_study_is_written_as_tables_and_figures(over_kernels, tmp_path):
 def test_a_folder_that_cannot_be_made_is_told(over_kernels, tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(OutputError, match="found a file where a folder is needed"):
-        over_kernels.write(tmp_path / "taken" / "scaling")
+        over_kernels.write(tmp_path / "taken" / "scaling", tmp_path)
 
 
 @pytest.mark.slow
 def test_without_matplotlib_there_are_tables_and_a_note(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     found = study_of(study())
-    found.write(tmp_path)
+    found.write(tmp_path, tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".csv"}
 
 
