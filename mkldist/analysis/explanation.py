@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.analysis.comparison import PairComparison
 from mkldist.analysis.losses import at_best
 from mkldist.analysis.statistics import (
     Interval,
@@ -323,8 +322,6 @@ class Explanation:
     normalised: bool  # True if the bank scales its kernels, so that their weights compare
     n_permutations: int  # Fits on permuted labels, for each split
     seconds: float  # Time of a fit on all splits, and of taking it apart
-    # The method against uniform weights, where the sweep has these
-    against_uniform: PairComparison | None
     # The constant prediction that the method is no better than by a test, in words; empty if
     # it is better, or if no constant is known
     no_better: str = ""

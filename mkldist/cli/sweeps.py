@@ -22,7 +22,7 @@ from mkldist.cli.options import (
     threads_option,
 )
 from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
-from mkldist.core.wording import pluralize, truncate
+from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_FAILED_RUNS, StoreError
 from mkldist.results.folder import rewritten_files
 from mkldist.results.schema import RunState
@@ -263,7 +263,7 @@ def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     )
 
 
-MOST_LINES, MOST_VALUES = 12, 8  # on what is being done
+MOST_LINES = 12  # on what is being done
 
 
 @click.command("status")
@@ -461,17 +461,8 @@ def _at_work(status: SweepStatus) -> Iterator[str]:
     """Yield lines on the runs that are being done and the banks that are being built."""
     for one in status.at_work[:MOST_LINES]:
         since = time.strftime("%H:%M:%S", time.localtime(one.since))
-        if not one.n_runs:
-            yield f"  {one.place}: {one.doing}, since {since}"
-            continue
-        settings = "".join(
-            f", {name} = {truncate([*map(_short, values)], MOST_VALUES)}"
-            for name, values in (one.params or {}).items()
-        )
-        numbers = truncate([*map(str, one.splits)], MOST_VALUES)
-        splits = f"split{'s' * (len(one.splits) > 1)} {numbers}"
-        runs = pluralize(one.n_runs, "run")
-        yield f"  {one.place}: {runs} {one.doing}, since {since}: {splits}{settings}"
+        runs = f"{pluralize(one.n_runs, 'run')} " if one.n_runs else ""
+        yield f"  {one.place}: {runs}{one.doing}, since {since}"
     more = len(status.at_work) - MOST_LINES
     if more > 0:
         yield f"  and {more} more methods and banks"

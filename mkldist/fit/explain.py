@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from mkldist.analysis.comparison import Chosen, Place, Results, compare_pair, paired
+from mkldist.analysis.comparison import Chosen, Results
 from mkldist.analysis.explanation import (
     DecisionParts,
     Explanation,
@@ -224,12 +224,6 @@ def _explained(
         null = [*parts.null(permutations, sets, n_kernels)] if permutations else [None] * len(sets)
     selected, place = is_selected(weights), chosen.place
     overlap = overlap_of(chosen.data, splits.tolist())
-    uniform = [place_of(node) for node in results.nodes() if node.attrs["method"] == UNIFORM]
-
-    def with_uniform(one: Place, other: Place) -> bool:
-        return one == place != other and one["bank"] == other["bank"] and other in uniform
-
-    pairs, _ = paired(results, results, with_uniform)
     return Explanation(
         **place,
         task=str(chosen.node.attrs["task"]),
@@ -254,7 +248,6 @@ def _explained(
         or not SCALES.isdisjoint(parts.source.bank.normalisations),
         n_permutations=0 if isinstance(parts, str) else permutations,
         seconds=seconds,
-        against_uniform=compare_pair(pairs[0]) if pairs else None,
         no_better=_constant_as_good(chosen),
         n_candidates=n_candidates,
         n_settings=number_of_settings(chosen.node),

@@ -54,7 +54,7 @@ from mkldist.spec.datasets import (
     SplitsSpec,
 )
 from mkldist.spec.kinds import LINKED, check_fits
-from mkldist.spec.model import MethodSpec, SweepSpec
+from mkldist.spec.model import SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}
 
@@ -168,7 +168,6 @@ def resolve(
     check_kernel_numbers(spec, grids, banks)
     banks = with_backends(spec, grids, banks, facts)
     check_factors(spec, grids, banks, datasets)
-    check_sharing_has_use(spec.methods, [dataset for dataset, _ in datasets.values()])
     return Resolved(datasets, facts, banks, grids, kernels)
 
 
@@ -630,18 +629,4 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
                 if losses
                 else f"{refusal.others}: {one_of(others)}",
                 "Or remove the method or the data set",
-            )
-
-
-def check_sharing_has_use(methods: Sequence[MethodSpec], datasets: Sequence[Dataset]) -> None:
-    """Refuse shared kernel weights where no data set has classes that could share them."""
-    if any(dataset.multiclass for dataset in datasets):
-        return
-    for entry in methods:
-        if entry.kernel_weights == "shared":
-            raise SpecError(
-                f"methods.{entry.key}.kernel_weights",
-                '"shared" in a sweep where no data set has more than two classes',
-                "classes that share weights: two have one function, and one vector of weights",
-                "Remove it",
             )

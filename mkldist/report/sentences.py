@@ -18,7 +18,6 @@ from mkldist.analysis.comparison import (
     FEWEST_DATA_SETS,
     Chosen,
     OverDataSets,
-    PairComparison,
     Results,
     ResultsComparison,
 )
@@ -32,7 +31,6 @@ from mkldist.analysis.explanation import (
 )
 from mkldist.analysis.growth import Growth, growths_of
 from mkldist.analysis.losses import (
-    LABEL_UNITS,
     SIGNIFICANCE,
     TO_TRY,
     Compared,
@@ -57,7 +55,6 @@ from mkldist.core.metrics import (
     METRICS,
     NOTHING,
     Metric,
-    metric_of_variable,
     p_value_text,
     variable_words,
 )
@@ -582,28 +579,14 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
     ]  # fmt: skip
 
 
-def pair_sentence(pair: PairComparison) -> str:
-    """Return the means of two methods on one data set, and what the splits say about them."""
-    (first, second), metric = _both(pair), metric_of_variable(pair.loss)
-    change, low, high = map(metric.difference, pair.scores[2:])
-    unit = {"%": " points", "": f" {LABEL_UNITS}"}.get(metric.unit, "")
-    test = f"95 % interval {low} to {high}; corrected t-test, {p_words(pair)}"
-    return (
-        f"On {pair.dataset} the mean {variable_words(pair.loss)} is "
-        f"{metric.text(pair.scores.first)} with {first} and {metric.text(pair.scores.second)} with "
-        f"{second}, a difference of {change}{unit} "
-        f"({'no test applies' if math.isnan(pair.p_value) else test})."
-    )
-
-
-def _both(pair: PairComparison | OverDataSets) -> tuple[str, str]:
+def _both(pair: OverDataSets) -> tuple[str, str]:
     """Return both methods, told apart where they have one name."""
     if pair.first != pair.second:
         return pair.first, pair.second
     return f"{pair.first} of the first results", f"{pair.second} of the second results"
 
 
-def p_words(test: PairComparison | OverDataSets) -> str:
+def p_words(test: OverDataSets) -> str:
     """Return the adjusted p-value of a test, and say where it is not the p-value itself."""
     if math.isnan(test.p_holm):
         return "p unknown"
@@ -703,7 +686,7 @@ def warnings(one: Explanation) -> list[str]:
 
 
 def explanation_sentences(one: Explanation) -> list[str]:
-    """Return what carries the decision, how stable that is, and what uniform weights would do."""
+    """Return what carries the decision, and how stable that is."""
     setting = ", ".join(f"{name} = {value_text(value)}" for name, value in one.setting.items())
     where = f"On {one.dataset}, {one.method}{f' ({setting})' if setting else ''}"
     splits = "on one split"
@@ -718,7 +701,6 @@ def explanation_sentences(one: Explanation) -> list[str]:
         *(f"Weights do not tell the {len(own)} {LEVELS[level]} apart: all have equal shares."
           for level, own in weights.items() if own and max(own) - min(own) <= EQUAL),
         _stability(one),
-        *_against_uniform(one),
         *those([
             (one.no_decision, f"Shares of the decision's variance are not known: "
              f"{one.no_decision}."),
@@ -751,18 +733,6 @@ def _stability(one: Explanation) -> str:
         "Stability of the selection over the splits by Nogueira's measure (1 is equal selections, "
         f"0 is chance, below 0.4 is poor): {found}."
     )
-
-
-def _against_uniform(one: Explanation) -> list[str]:
-    if one.against_uniform is not None:
-        return [pair_sentence(one.against_uniform)]
-    if one.method == "uniform" or one.task == "regression":
-        return []
-    return [
-        "The sweep has no uniform weights on this bank. To see what it loses, add [[methods]] with "
-        'name = "uniform" and the same C to the sweep file and repeat mkldist sweep, which runs '
-        "only what is new."
-    ]
 
 
 def value_text(value: object) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -460,9 +460,6 @@ class AtWork:
     doing: str  # What is being done, such as `"solving"`
     since: float  # When it began, in seconds since the epoch
     n_runs: int = 0  # Number of runs; 0 for a bank
-    splits: tuple[int, ...] = ()  # Their splits
-    # Their hyperparameters, and the values of each
-    params: Mapping[str, Sequence[Any]] | None = None
 
 
 def write_work_note(folder: Path, at_work: Iterable[AtWork]) -> None:
@@ -485,7 +482,7 @@ def read_work_note(folder: Path) -> list[AtWork]:
     """
     with suppress(OSError, ValueError, TypeError, KeyError):
         note = json_value((folder / WORK_NOTE).read_bytes())
-        return put_together(AtWork(**{**one, "splits": tuple(one["splits"])}) for one in note)
+        return put_together(AtWork(**one) for one in note)
     return []
 
 
@@ -494,29 +491,10 @@ def put_together(at_work: Iterable[AtWork]) -> list[AtWork]:
     together: dict[tuple[str, str], AtWork] = {}
     for one in at_work:
         key = one.place, one.doing
-        other = together.get(key)
-        if other is None:
-            together[key] = one
-            continue
-        names = dict.fromkeys([*(other.params or {}), *(one.params or {})])
-        together[key] = AtWork(
-            *key,
-            min(one.since, other.since),
-            one.n_runs + other.n_runs,
-            tuple(sorted({*one.splits, *other.splits})),
-            {
-                name: _union((other.params or {}).get(name, ()), (one.params or {}).get(name, ()))
-                for name in names
-            },
-        )
+        other = together.get(key, AtWork(*key, one.since))
+        since = min(one.since, other.since)
+        together[key] = AtWork(*key, since, one.n_runs + other.n_runs)
     return sorted(together.values(), key=lambda one: (one.n_runs == 0, one.place, one.doing))
-
-
-def _union(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """Return values without repetition; numbers in their order."""
-    found = [*values, *(value for value in others if value not in values)]
-    numbers = all(isinstance(value, int | float) for value in found)
-    return sorted(found) if numbers else found
 
 
 RESULTS = Path("results")

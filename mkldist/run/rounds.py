@@ -344,23 +344,6 @@ class Rounds:
         """Return the metric that compares the runs on a data set."""
         return self.spec.metric_of(self.resolved.datasets[dataset][0].task)
 
-    @property
-    def compared(self) -> int:
-        """Number of runs of the search whose losses are known."""
-        return len(self._losses)
-
-    def best(self) -> dict[Place, tuple[float, Values]]:
-        """Return the least loss and its setting of each study, on the last rung with losses."""
-        found = {}
-        for place, study in self._studies.items():
-            for rung, trials in enumerate(study.rungs):
-                ids = {trial: self._runs[place, trial, rung].id for trial in trials}
-                losses = [(self._losses.get(i, math.inf), trial) for trial, i in ids.items()]
-                loss, trial = min(losses, default=(math.inf, 0))
-                if math.isfinite(loss):
-                    found[place] = loss, study.trials[trial]
-        return found
-
     def _advance(self, loss: Loss, given: dict[str, float]) -> bool:
         """Let studies propose, and methods take their C; plan anew and return True if any has."""
         moved = [study.advance(partial(loss, place)) for place, study in self._studies.items()]

@@ -45,7 +45,7 @@ from mkldist.results.status import lacking_runs
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.local_workers import remove_abandoned
 from mkldist.run.progress import Counts, Progress, make_progress
-from mkldist.run.rounds import Rounds, Values
+from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FROM_FILES, FilesBefore, SavedInputs, noted_changes
 from mkldist.run.sweep_setup import (
     WallTime,
@@ -59,7 +59,6 @@ from mkldist.run.sweep_setup import (
     with_recorded,
 )
 from mkldist.run.upkeep import remove_stored
-from mkldist.spec.kinds import TRIAL
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -123,25 +122,6 @@ def _at_most(rounds: Rounds) -> str:
     return "at most " * rounds.are_several
 
 
-def round_note(rounds: Rounds) -> str:
-    """Return a line for each method on each bank: the least validation error so far."""
-    found: dict[tuple[str, ...], list[tuple[float, Values]]] = {}
-    one_bank = len(rounds.spec.sized_banks) == 1
-    for (dataset, bank, key, _), best in rounds.best().items():
-        path = (dataset, key) if one_bank else (dataset, bank, key)
-        found.setdefault(path, []).append(best)
-    n_runs = sum(TRIAL in run.at for run in rounds.most.runs)
-    lines = [f"search: {rounds.compared} of at most {n_runs} runs; best so far:"]
-    for name, best_of_splits in found.items():
-        losses = [loss for loss, _ in best_of_splits]
-        mean = sum(losses) / len(losses)
-        metric = rounds.metric_of(name[0])
-        score = f"{metric.words} {metric.text(metric.loss(mean))}"
-        settings = _spans([values for _, values in best_of_splits])
-        lines.append(f"  {'/'.join(name)}: validation {score}, {settings}")
-    return "\n".join(lines)
-
-
 def left_out_note(rounds: Rounds) -> str:
     """Return a line about the runs that are left out because others give them no C."""
     missing = rounds.without_C
@@ -150,19 +130,6 @@ def left_out_note(rounds: Rounds) -> str:
         f"{pluralize(len(missing), 'run')} of {keys} failed or found no kernel, and so gave no C: "
         "the runs that take it are left out"
     )
-
-
-def _spans(settings: Sequence[Values]) -> str:
-    """Return the values of some settings: each, or the least and the greatest."""
-    parts = []
-    for name in settings[0]:
-        values = [values[name] for values in settings]
-        if all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
-            low, high = f"{min(values):.3g}", f"{max(values):.3g}"
-            parts.append(f"{name} = {low}" if low == high else f"{name} = {low}…{high}")
-        else:
-            parts.append(f"{name} = {'|'.join(dict.fromkeys(map(str, values)))}")
-    return ", ".join(parts)
 
 
 def run_sweep(
@@ -427,8 +394,6 @@ class _Sweep:
             loop = SweepLoop(client, work, self.store, progress, counts, pool)
             loop.work()
             more = self.rounds.advance(self.store)
-            if self.spec.search is not None:
-                progress.note(round_note(self.rounds))
             if not more:
                 if self.rounds.without_C:
                     progress.note(left_out_note(self.rounds))

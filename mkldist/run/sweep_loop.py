@@ -41,7 +41,6 @@ from mkldist.errors import (
     WorkerError,
 )
 from mkldist.fit.score import failed_record
-from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.results.folder import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.results.journal import Journal, RunRecord
@@ -330,17 +329,9 @@ class StatusWriter:
             if run.id not in recorded:
                 by_method.setdefault(run.key, []).append(run)
         for key, runs in by_method.items():
-            first = runs[0]
-            bank = [first.bank_label] if self._several else []
-            names = [name for name in METHODS[first.method].hyperparameters if name in first.params]
-            yield AtWork(
-                "/".join([first.dataset, *bank, key]),
-                stages.get(item.key, "starting"),
-                since,
-                len(runs),
-                tuple(sorted({run.split for run in runs})),
-                {name: list(dict.fromkeys(run.params[name] for run in runs)) for name in names},
-            )
+            bank = [runs[0].bank_label] if self._several else []
+            place = "/".join([runs[0].dataset, *bank, key])
+            yield AtWork(place, stages.get(item.key, "starting"), since, len(runs))
 
 
 WAIT_SECONDS = 0.25

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mkldist.cli import command
 from mkldist.cli.sweeps import status_command
 from mkldist.errors import InputError
-from mkldist.results.folder import AtWork, claimed, write_work_note
+from mkldist.results.folder import claimed
 from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
@@ -61,21 +61,6 @@ def test_a_folder_without_a_layout_is_told(tmp_path):
     said = said_of(tmp_path)
     assert "there is no tree.layout, though 3 runs are recorded; the same mkldist sweep" in said
     assert "every run has an outcome" not in said
-
-
-def test_the_first_of_many_values_are_named(tmp_path):
-    plan = made_up_plan()
-    grid = {"C": [float(c) for c in range(100)]}
-    with claimed(tmp_path, "made-up"):
-        lay_out(tmp_path, plan, made_up_facts(plan))
-        write_work_note(
-            tmp_path, [AtWork("heart/level", "solving", 1.0, 1200, tuple(range(12)), grid)]
-        )
-        said = said_of(tmp_path)
-    assert "heart/level: 1200 runs solving, since" in said
-    assert (
-        ": splits 0, 1, 2, 3, 4, 5, 6, 7, … 4 more, C = 0, 1, 2, 3, 4, 5, 6, 7, … 92 more" in said
-    )
 
 
 def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monkeypatch):

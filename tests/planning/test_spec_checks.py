@@ -12,7 +12,6 @@ from mkldist.planning.model import BankFacts
 from mkldist.planning.resolved import (
     check_kernel_numbers,
     check_labels,
-    check_sharing_has_use,
     check_two_classes,
 )
 from mkldist.planning.spec_checks import (
@@ -75,17 +74,6 @@ def test_only_some_methods_share_kernel_weights():
         "class at a time; expected a method whose classes can share kernel weights: level, "
     )
     assert said.endswith('. Or remove it: kernel_weights = "per-class" is for every method.')
-
-
-def test_shared_weights_need_a_data_set_of_more_than_two_classes():
-    two = labelled([-1, 1])
-    three = labelled([0, 1, 2], classes=("x", "y", "z"))
-    check_sharing_has_use(sweep(LEVEL).methods, [two])
-    check_sharing_has_use(sweep(LEVEL + SHARED).methods, [two, three])
-    with pytest.raises(
-        SpecError, match=r"methods\.level\.kernel_weights: .* more than two classes"
-    ):
-        check_sharing_has_use(sweep(LEVEL + SHARED).methods, [two])
 
 
 @pytest.mark.parametrize(

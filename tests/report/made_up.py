@@ -21,7 +21,6 @@ from mkldist.results.layout import lay_out
 from mkldist.results.schema import RunState
 from mkldist.results.status import FailedRun, SweepStatus
 from mkldist.results.tree import open_results
-from tests.analysis.made_up import pair
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 DATASETS = ("heart", "wdbc")
@@ -120,6 +119,5 @@ def explanation(**changes: Any) -> Explanation:
         "normalised": True,
         "n_permutations": 0,
         "seconds": 1.5,
-        "against_uniform": pair(0.2, 0.1, p_holm=0.3),
     }
     return Explanation(**(fields | changes))

@@ -305,17 +305,16 @@ def test_files_that_are_not_here_and_damaged_notes_say_nothing(file: Path) -> No
         assert read_data_note(file.parent) == {}
 
 
-FIRST = AtWork("heart/level", "solving", 20.0, 2, (0,), {"C": [1.0, 100.0]})
-SECOND = AtWork("heart/level", "solving", 10.0, 3, (0, 2), {"C": [10.0, 1.0], "loss": ["b", "a"]})
+FIRST = AtWork("heart/level", "solving", 20.0, 2)
+SECOND = AtWork("heart/level", "solving", 10.0, 3)
 BANK = AtWork("heart/xu2008", "building the bank", 5.0)
 
 
 def test_tasks_of_one_method_are_put_together():
     [runs, bank] = put_together([BANK, FIRST, SECOND])
     assert bank == BANK
-    assert (runs.since, runs.n_runs, runs.splits) == (10.0, 5, (0, 2))
-    assert runs.params == {"C": [1.0, 10.0, 100.0], "loss": ["b", "a"]}
-    assert len(put_together([FIRST, AtWork("heart/level", "compiling", 1.0, 1, (3,), {})])) == 2
+    assert (runs.since, runs.n_runs) == (10.0, 5)
+    assert len(put_together([FIRST, AtWork("heart/level", "compiling", 1.0, 1)])) == 2
 
 
 def test_a_note_is_read_as_it_was_written(tmp_path):
@@ -422,7 +421,7 @@ def test_a_layout_cut_short_is_an_error(folder):
 
 
 def test_runs_at_work_are_those_that_a_living_process_noted(folder):
-    at_work = AtWork("heart/level", "solving", 1.0, 2, (0,), {"C": [1.0]})
+    at_work = AtWork("heart/level", "solving", 1.0, 2)
     with claimed(folder, "made-up"):
         assert sweep_status(folder).at_work == ()
         write_work_note(folder, [at_work])

@@ -161,35 +161,15 @@ def test_more_trials_repeat_none():
     assert few <= to_the_end(more, store)[-1]
 
 
-def test_the_best_is_that_of_the_last_rung_with_losses():
-    rounds, store = rounds_of(HALVING), Store()
-    to_the_end(rounds, store)
-    assert len(rounds.best()) == 2
-    for place, (loss, values) in rounds.best().items():
-        [run] = [r for r in rounds.plan.runs if r.params["tol"] == 0.01 and r.place == place]
-        assert loss == int(run.id[:6], 16) / 16**6
-        assert values == {"C": run.params["C"]}
-
-
 def test_a_search_takes_the_greatest_of_a_metric_that_is_better_greater():
     rounds, store = rounds_of(HALVING, metric="auc"), Store()
     first, *_ = to_the_end(rounds, store)
     aucs = {i: int(i[:6], 16) / 16**6 for i in first}
-    for place in rounds.best():
+    for place in {run.place for run in rounds.plan.runs}:
         trials = [r for r in rounds.plan.runs if r.place == place and r.id in first]
         asked = {r.params["C"] for r in rounds.plan.runs if r.place == place and r.id not in first}
         best = sorted(trials, key=lambda run: -aucs[run.id])[: len(asked)]
         assert {run.params["C"] for run in best} == asked
-
-
-def test_without_a_loss_there_is_no_best():
-    rounds = rounds_of(HALVING)
-    assert rounds.best() == {}
-    failed = Store()
-    failed.record(rounds.plan)
-    failed.read = lambda run_id: SimpleNamespace(scores={})
-    assert not rounds.advance(failed)
-    assert rounds.best() == {}
 
 
 GIVEN_SWEEP = """

@@ -30,7 +30,6 @@ from tests.run.sweeps import (
     record_times,
     records,
     run_here,
-    run_process,
     start_process,
     sweep_text,
     wait_until,
@@ -259,21 +258,6 @@ def test_banks_that_are_not_kept_are_built_once_and_deleted(tmp_path, scheduler,
     assert sum(built) == n_banks
     assert built[1:] == [0, 0]
     assert not list((output / "banks").rglob("c"))
-
-
-@pytest.mark.slow
-def test_the_progress_tells_the_best_so_far(tmp_path):
-    output = tmp_path / "searched"
-    code, said = run_process(text(HALVING), output)
-    assert code == 0, said
-    assert "at most 26 runs to do" in said
-    lines = [line for line in said.splitlines() if "search:" in line]
-    assert [line.split(";")[0] for line in lines] == [
-        f"search: {n} of at most 26 runs" for n in (18, 24, 26)
-    ]
-    error = 100 * float(mkldist.selected(mkldist.open_results(output))["moons/level"]
-                        .validation_error.mean())  # fmt: skip
-    assert f"moons/level: validation error {error:.2f} %, C = " in said
 
 
 SPICY = sweep_text({"spicymkl": [10.0, 2.5]}, execution="isolated")
