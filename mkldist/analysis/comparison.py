@@ -182,7 +182,9 @@ def methods_by_data_set(
     for dataset in (datasets[number] for number in largest_of_series(sizes)):
         own = nodes[dataset]
         loss = loss_name(own)
-        found = [results.chosen(node, loss) for node in own if _is_asked(place_of(node), methods)]
+        if methods:
+            own = [one for one in own if any(is_named(place_of(one), name) for name in methods)]
+        found = [results.chosen(node, loss) for node in own]
         yield dataset, {one.name(with_bank=several_banks): one for one in found}
 
 
@@ -217,11 +219,6 @@ class Unpaired:
 def is_named(place: Place, word: str) -> bool:
     """Return True if a word is the method of a place, or its bank and method as BANK/METHOD."""
     return word in (place["method"], f"{place['bank']}/{place['method']}")
-
-
-def _is_asked(place: Place, methods: Collection[str]) -> bool:
-    """Return True for a method that was asked for, or where all are."""
-    return not methods or any(is_named(place, name) for name in methods)
 
 
 def every_two(results: Results) -> Callable[[Place, Place], bool]:

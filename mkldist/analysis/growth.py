@@ -243,11 +243,6 @@ class Growth:
         return replace(self, times=self.times[own])
 
 
-def growths_of(tree: xr.DataTree) -> list[Growth]:
-    """Return the times over each size of which some method has runs at several values."""
-    return [growth for name in SIZES if not (growth := Growth.of(tree, name)).times.empty]
-
-
 def _fits(some: pd.DataFrame, over: str) -> Iterator[dict[str, Any]]:
     """Yield the fit of each part of the time of one method that has some at two sizes."""
     at_end = some[some[over] == some[over].max()]

@@ -152,9 +152,11 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     chosen = selected(tree)
     table = summary(chosen)
     names = dict.fromkeys(name for node in method_nodes(tree) for name in settings_of(node))
-    values = {
-        tuple(place_of(node).values()): _chosen_of(node, names) for node in method_nodes(chosen)
-    }
+    values: dict[tuple[str, ...], dict[str, Array]] = {}
+    for node in method_nodes(chosen):  # of the splits that have a complete run
+        done = node[STATE.name].to_numpy() == RunState.COMPLETE.value
+        own = {name: node[name].to_numpy()[done] for name in names if name in node.ds}
+        values[tuple(place_of(node).values())] = own
     keys = list(zip(table["dataset"], table["bank"], table["method"], strict=True))
     for place, name in enumerate(names):
         column = [_span(values[key][name]) if name in values[key] else None for key in keys]
@@ -165,12 +167,6 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     }
     table["edge"] = [edges[key] for key in keys]
     return table
-
-
-def _chosen_of(node: xr.DataTree, names: Iterable[str]) -> dict[str, Array]:
-    """Return the selected values of hyperparameters, of the splits that have a complete run."""
-    complete = node[STATE.name].to_numpy() == RunState.COMPLETE.value
-    return {name: node[name].to_numpy()[complete] for name in names if name in node.ds}
 
 
 def _selected_edge(node: xr.DataTree, chosen: xr.Dataset) -> str:

@@ -300,7 +300,9 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
     if as_json:
         print_json(_status_document(status))
     else:
-        _print_status(status)
+        console = standard_output()
+        for part in _parts(status):
+            console.print(part, highlight=False, soft_wrap=isinstance(part, str), markup=False)
 
 
 def _begun(path: Path, every: float) -> Path:
@@ -386,13 +388,6 @@ def _status_document(status: SweepStatus) -> dict[str, Any]:
         "damaged_records": status.n_damaged,
         "summary": recorded_table(status.path, status.held).summary if some else [],
     }
-
-
-def _print_status(status: SweepStatus) -> None:
-    """Print the tables and the lines."""
-    console = standard_output()
-    for part in _parts(status):
-        console.print(part, highlight=False, soft_wrap=isinstance(part, str), markup=False)
 
 
 def _parts(status: SweepStatus) -> Iterator[RenderableType]:

@@ -332,7 +332,8 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
     limits = [limit for limit in (given, available) if limit is not None]
     if not limits or min(limits) >= least:
         return
-    largest = max(plan.banks, key=lambda bank: least_of(plan, bank, threads))
+    batches = {bank.id: [one for one in plan.batches if one.bank == bank.id] for bank in plan.banks}
+    largest = max(plan.banks, key=lambda bank: least_memory([bank], batches[bank.id], threads))
     held = "a part of a bank" if largest.sharded else "a buffer"
     found, hint = repr(plan.spec.memory), "Raise memory"
     if available is not None and available < least:
@@ -353,11 +354,6 @@ def check_memory(plan: Plan, threads: int, available: int | None = None) -> None
         f"{largest.n_points} points (threads: {threads})"
     )
     raise SpecError("memory", found, expected, hint)
-
-
-def least_of(plan: Plan, bank: BankPlan, threads: int) -> int:
-    """Return the bytes that a worker needs at least for the batches of one bank."""
-    return least_memory([bank], [one for one in plan.batches if one.bank == bank.id], threads)
 
 
 BATCHES_PER_THREAD = 2

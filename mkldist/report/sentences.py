@@ -29,7 +29,7 @@ from mkldist.analysis.explanation import (
     stability_of,
     weights_at_best,
 )
-from mkldist.analysis.growth import Growth, growths_of
+from mkldist.analysis.growth import SIZES, Growth
 from mkldist.analysis.losses import (
     SIGNIFICANCE,
     TO_TRY,
@@ -211,8 +211,8 @@ class Facts:
 
     @cached_property
     def growths(self) -> list[Growth]:
-        """Times over each size that grows."""
-        return growths_of(self.tree)
+        """Times over each size of which some method has runs at several values."""
+        return [one for name in SIZES if not (one := Growth.of(self.tree, name)).times.empty]
 
     @property
     def series(self) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mkldist.core.durable import (
     check_apart,
@@ -83,12 +83,20 @@ def export(
             f"pip install 'mkldist[{format}]' installs it; csv needs none",
         )
     target = Path(destination)
-    _check_ending(target, format)
+    named = format_of(target.suffix) or format
+    if named != format:
+        raise InputError(
+            "format",
+            f"{format}, to be written to {target}",
+            f"a name that ends in {ENDINGS[format]}, or the format {named}",
+        )
     paths = [Path(path)] if isinstance(path, str | Path) else [*path]
     tree = open_results(*paths)
     files: dict[Path, Callable[[xr.DataTree, Path], None]] = {target: FORMATS[format]}
-    if format in _TABLES and any(WEIGHTS.name in node.ds for node in method_nodes(tree)):
-        files[target.with_name(f"{target.stem}.weights{target.suffix}")] = _weights_to(format)
+    has_weights = any(WEIGHTS.name in node.ds for node in method_nodes(tree))
+    if format in ("parquet", "csv") and has_weights:
+        of_weights = target.with_name(f"{target.stem}.weights{target.suffix}")
+        files[of_weights] = _rows_to(format, weight_rows)
     replaced = overwrite and format == "zarr" and (target / ".zgroup").is_file()
     inputs = [file for folder in paths for file in inputs_of(folder)]
     check_apart(target, inputs)
@@ -102,29 +110,19 @@ def export(
     return tuple(files)
 
 
-def _check_ending(target: Path, format: str) -> None:
-    """Refuse a file whose ending belongs to another format."""
-    named = format_of(target.suffix) or format
-    if named != format:
-        raise InputError(
-            "format",
-            f"{format}, to be written to {target}",
-            f"a name that ends in {ENDINGS[format]}, or the format {named}",
-        )
-
-
 def _to_netcdf(tree: xr.DataTree, target: Path) -> None:
     for name, values in (item for node in tree.subtree for item in node.ds.variables.items()):
         if values.dtype.kind in "UO" and any("\0" in str(one) for one in values.values.ravel()):
             found = f"a text with the character NUL in {name}, which ends texts of netCDF"
             raise InputError("format", found, "texts without it", "Choose zarr, or rename it")
     # Vectors and traces are mostly zeros or still empty; the rest is too small to compress.
-    large = {variable.name for variable in VECTORS}
+    large, packed = {variable.name for variable in VECTORS}, {"zlib": True, "complevel": 1}
     encoding = {}
     for node in method_nodes(tree):
-        encoding[node.path] = _packed(name for name in node.ds.data_vars if name in large)
+        own = large.intersection(map(str, node.ds.data_vars))
+        encoding[node.path] = dict.fromkeys(own, packed)
         for child in node.children.values():
-            encoding[child.path] = _packed(child.ds.data_vars)
+            encoding[child.path] = dict.fromkeys(map(str, child.ds.data_vars), packed)
     try:
         if "\\" in str(target.absolute()):  # which the library takes for a separator of folders
             target.write_bytes(tree.to_netcdf(engine="netcdf4", encoding=encoding))
@@ -158,34 +156,25 @@ def _check_room(folder: Path, n_bytes: int, reason: Exception) -> None:
         probe.unlink(missing_ok=True)
 
 
-def _packed(names: Iterable[Hashable]) -> dict[Hashable, dict[str, Any]]:
-    return {name: {"zlib": True, "complevel": 1} for name in names}
+def _rows_to(
+    format: str, rows: Callable[[xr.DataTree], pd.DataFrame]
+) -> Callable[[xr.DataTree, Path], None]:
+    """Return what writes a table of a tree as CSV or Parquet."""
 
+    def write(tree: xr.DataTree, target: Path) -> None:
+        if format == "csv":
+            rows(tree).to_csv(target, index=False)
+        else:
+            rows(tree).to_parquet(target, index=False, engine="pyarrow")
 
-def _csv(rows: pd.DataFrame, target: Path) -> None:
-    rows.to_csv(target, index=False)
-
-
-def _parquet(rows: pd.DataFrame, target: Path) -> None:
-    rows.to_parquet(target, index=False, engine="pyarrow")
-
-
-_TABLES = {"parquet": _parquet, "csv": _csv}
-
-
-def _runs_to(format: str) -> Callable[[xr.DataTree, Path], None]:
-    return lambda tree, target: _TABLES[format](to_frame(tree), target)
-
-
-def _weights_to(format: str) -> Callable[[xr.DataTree, Path], None]:
-    return lambda tree, target: _TABLES[format](weight_rows(tree), target)
+    return write
 
 
 FORMATS: dict[str, Callable[[xr.DataTree, Path], None]] = {
     "netcdf": _to_netcdf,
     "zarr": _to_zarr,
-    "parquet": _runs_to("parquet"),
-    "csv": _runs_to("csv"),
+    "parquet": _rows_to("parquet", to_frame),
+    "csv": _rows_to("csv", to_frame),
 }
 
 

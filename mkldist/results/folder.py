@@ -160,7 +160,9 @@ def check_owner(folder: OutputFolder, sweep_name: str) -> None:
         return
     if not path.is_dir():
         raise OutputError(str(path), "a file", "a folder", "Choose another one with --output")
-    if not _is_of_a_sweep(folder):
+    with writing(path):  # a damaged manifest, or records alone, are of a sweep too
+        is_of_a_sweep = os.path.lexists(folder.manifest) or bool(Journal(folder.records).states())
+    if not is_of_a_sweep:
         _refuse_others(path)
         return
     name = owner(path)
@@ -171,12 +173,6 @@ def check_owner(folder: OutputFolder, sweep_name: str) -> None:
             f"an empty folder or that of sweep '{sweep_name}'",
             "Choose another one with --output",
         )
-
-
-def _is_of_a_sweep(folder: OutputFolder) -> bool:
-    """Return True for a folder with a manifest, a damaged one included, or with records of runs."""
-    with writing(folder.path):
-        return os.path.lexists(folder.manifest) or bool(Journal(folder.records).states())
 
 
 def _refuse_others(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -609,13 +610,12 @@ def is_sound(folder: Path) -> bool:
 
 def _read(path: Path) -> TreeLayout | None:
     """Return the layout in a file; None if it is missing, damaged, or of another version."""
-    found = _content(path)
-    if found is None or found[0].get("version") != LAYOUT_VERSION:
-        return None
-    try:
-        return _layout(*found)
-    except OF_FORGED:  # another version wrote other fields
-        return None
+    with suppress(OSError, zlib.error, *OF_FORGED):  # another version wrote other fields
+        whole = unframed(path.read_bytes())
+        found = whole and unframed(zlib.decompress(whole[1][_PACKED].tobytes()))
+        if found and found[0].get("version") == LAYOUT_VERSION:
+            return _layout(*found)
+    return None
 
 
 def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
@@ -643,15 +643,6 @@ def _layout(head: Mapping[str, Any], arrays: Arrays) -> TreeLayout:
     )
     shared = {path: coordinates(f"{path}//", own) for path, own in head["shared"].items()}
     return TreeLayout(nodes, shared, head["attributes"])
-
-
-def _content(path: Path) -> tuple[dict[str, Any], Arrays] | None:
-    """Return what a file of a layout holds; None if it is missing or damaged."""
-    try:
-        whole = unframed(path.read_bytes())
-        return None if whole is None else unframed(zlib.decompress(whole[1][_PACKED].tobytes()))
-    except (OSError, KeyError, zlib.error):
-        return None
 
 
 def _packed(name: str, values: Array) -> Arrays:

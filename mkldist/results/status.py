@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -147,7 +148,9 @@ def lacking_runs(plan: Plan, store: Journal, folder: Path) -> list[str]:
     outputs = plan.spec.outputs
     if not (outputs.predictions or outputs.coefficients):
         return []
-    places = _variables(folder)
+    places = set()
+    with suppress(StoreError):  # of a layout that is missing or damaged
+        places = {variable.name for one in read_layout(folder).nodes for variable in one.variables}
     lacks: list[Callable[[RunRecord], bool]] = []
     if outputs.predictions and DECISION_VALUES.name not in places:
         lacks.append(lambda record: not record.test_rows.size)
@@ -164,14 +167,6 @@ def lacking_runs(plan: Plan, store: Journal, folder: Path) -> list[str]:
         and record.state is RunState.COMPLETE
         and any(lack(record) for lack in lacks)
     ]
-
-
-def _variables(folder: Path) -> set[str]:
-    """Return the names of the variables of runs; none if the layout is missing or damaged."""
-    try:
-        return {variable.name for node in read_layout(folder).nodes for variable in node.variables}
-    except StoreError:
-        return set()
 
 
 def other_runs(folder: Path) -> int:

@@ -230,7 +230,13 @@ def fetched_snapshot(name: str, origin: str) -> Path:
             return folder
         from_store = "://" in origin
         _fetch(folder, partial(_stored_file if from_store else _published_file, origin, name))
-        _check_arrived(folder, origin if from_store else "the scheduler")
+        if left := damaged_files(folder):
+            raise StoreError(
+                f"{origin if from_store else 'the scheduler'}: snapshot {folder.name}",
+                f"{left[0].name}, which arrives damaged",
+                "the file that the sweep put there",
+                "Repeat the sweep's command, which puts it there anew",
+            )
         FETCHED_DATA.make_room(0, keep=name)
         return folder
 
@@ -242,18 +248,6 @@ def _fetch(folder: Path, file: Callable[[str], bytes]) -> None:
             content = file(path.name)
             with writing(path):
                 write_file(path, [content], durable=False)  # a checksum tells damage
-
-
-def _check_arrived(folder: Path, origin: str) -> None:
-    """Raise unless all files of a snapshot are sound after they were fetched."""
-    left = damaged_files(folder)
-    if left:
-        raise StoreError(
-            f"{origin}: snapshot {folder.name}",
-            f"{left[0].name}, which arrives damaged",
-            "the file that the sweep put there",
-            "Repeat the sweep's command, which puts it there anew",
-        )
 
 
 def _stored_file(banks: str, snapshot: str, file: str) -> bytes:

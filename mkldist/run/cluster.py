@@ -221,7 +221,11 @@ def read_cluster_file(path: Path) -> ClusterFile:
     for key, right, expected in (
         ("class", isinstance(content.get("class"), str), "such as dask_jobqueue.SLURMCluster"),
         ("options", isinstance(options, dict), "keyword arguments of the class"),
-        ("workers", workers is None or _is_count(workers), "a number of workers"),
+        (
+            "workers",
+            workers is None or (type(workers) is int and workers >= 1),
+            "a number of workers",
+        ),
         ("tls", tls is None or isinstance(tls, str), "a folder of certificates"),
         ("allow_unencrypted", isinstance(unencrypted, bool), "true or false"),
     ):
@@ -229,10 +233,6 @@ def read_cluster_file(path: Path) -> ClusterFile:
             raise SpecError(f"{where}: {key}", repr(content.get(key)), expected)
     folder = None if tls is None else path.parent / with_home(Path(tls))
     return ClusterFile(where, content["class"], workers, options, folder, unencrypted)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _mapping_in(path: Path) -> dict[Any, Any]:
@@ -277,7 +277,12 @@ def started(
     try:
         cluster = cls(**options)
         if not (allow_unencrypted or description.allow_unencrypted):
-            _check_scheduler(cluster, description)
+            address = getattr(cluster, "scheduler_address", "")
+            try:
+                check_encrypted(address, description.where, ADVICE_FILE)
+            except UnfitClusterError:
+                _close_quietly(cluster)
+                raise
         wanted = n_workers or description.workers
         if wanted is not None:
             # Unlike a fixed scale, adapt replaces a job that was cancelled or ran out of time.
@@ -310,16 +315,6 @@ def _options(description: ClusterFile) -> dict[str, Any]:
     if SECURITY in known and security.require_encryption:
         options.setdefault(SECURITY, security)
     return options
-
-
-def _check_scheduler(cluster: Any, description: ClusterFile) -> None:
-    """Refuse and close a cluster whose scheduler others can reach without encryption."""
-    try:
-        check_encrypted(getattr(cluster, "scheduler_address", ""), description.where, ADVICE_FILE)
-    except UnfitClusterError:
-        with suppress(Exception):
-            cluster.close(timeout=CLOSE_SECONDS)
-        raise
 
 
 def not_started(where: str, noun: str, error: Exception, expected: str, hint: str) -> ClusterError:

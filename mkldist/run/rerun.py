@@ -60,7 +60,12 @@ class Rerun:
         Gram matrices are computed anew, in the new folder, and removed at the end.
         """
         document: dict[str, Any] = json.loads(self.attributes["spec"])
-        self._locate(document)
+        for table, key in data_files(document):  # paths start at the root
+            if "://" not in table[key]:
+                file = located(table[key], self.data_dirs, _base(self.results))
+                moved = (folder / file.name for folder in self.data_dirs)
+                found = file if exists(file) else next(filter(exists, moved), file)
+                table[key] = str(found.absolute())
         outputs = document.setdefault("outputs", {})
         outputs.pop("banks", None)
         outputs |= {"path": str(self.output.absolute()), "keep_banks": False}
@@ -96,15 +101,6 @@ class Rerun:
                 "the data of its runs",
                 "Name their folder by --data-dir; 'mkldist sweep' runs the sweep on other data",
             )
-
-    def _locate(self, document: dict[str, Any]) -> None:
-        """Let paths of data files start at the root; those that moved are in folders given."""
-        for table, key in data_files(document):
-            if "://" not in table[key]:
-                file = located(table[key], self.data_dirs, _base(self.results))
-                moved = (folder / file.name for folder in self.data_dirs)
-                found = file if exists(file) else next(filter(exists, moved), file)
-                table[key] = str(found.absolute())
 
     @property
     def versions(self) -> str:

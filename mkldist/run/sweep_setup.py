@@ -329,18 +329,14 @@ def described(dataset: Dataset, class_weight: ClassWeight | None = None) -> dict
         found["matrices"] = {name: len(one.grams) for name, one in dataset.given.items()}
     if dataset.row_groups is not None:
         found["groups"] = len(np.unique(dataset.row_groups))
-    weights = [] if class_weight is None else [_in_words(class_weight)]
+    weights = ["balanced classes"] if class_weight == "balanced" else []
+    if isinstance(class_weight, Mapping):
+        each = [f"{name} {weight:g}" for name, weight in class_weight.items()]
+        weights = [f"classes {', '.join(each)}"]
     weights += [] if dataset.weights is None else ["rows by a column"]
     if weights:
         found["weights"] = ", ".join(weights)
     return found
-
-
-def _in_words(class_weight: ClassWeight) -> str:
-    """Return how classes weigh, in words."""
-    if class_weight == "balanced":
-        return "balanced classes"
-    return "classes " + ", ".join(f"{name} {weight:g}" for name, weight in class_weight.items())
 
 
 def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[str, dict[str, T]]:
