@@ -405,7 +405,7 @@ class BankStore:
                 f"{self.location}/{name}",
                 f"block {index}, which {problem}",
                 "a complete block",
-                "Repeat the sweep or run 'mkldist bank build' to compute it again",
+                "Repeat the sweep, which computes it again",
             )
 
     def _place(self, index: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""``mkldist bank``: build, show and verify banks of Gram matrices without running a sweep."""
+"""``mkldist bank``, ``verify``, ``rerun``, ``clean``, ``doctor`` and ``cluster``: upkeep."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.options import (
-    SweepInputs,
     allow_code_option,
     cluster_options,
     data_dir_option,
@@ -19,7 +18,6 @@ from mkldist.cli.options import (
     json_option,
     print_json,
     results_argument,
-    sweep_options,
 )
 from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize
@@ -27,48 +25,13 @@ from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
 
 if TYPE_CHECKING:
     from mkldist.analysis.comparison import Agreement
-    from mkldist.run.cluster import ConnectOptions
     from mkldist.run.doctor import Finding
     from mkldist.run.upkeep import Checked, StoredBank
 
 
 @click.group("bank")
 def bank_command() -> None:
-    """Build, show and verify banks of Gram matrices."""
-
-
-@bank_command.command("build")
-@sweep_options
-@cluster_options()
-@json_option("folder", "banks", "blocks", "bytes")
-def bank_build(
-    sweep: SweepInputs, output: Path | None, connect_options: ConnectOptions, as_json: bool
-) -> None:
-    """Compute the Gram matrices of sweep FILE that are missing or damaged."""
-    from mkldist.core.memory import readable_bytes
-    from mkldist.run.sweep import build_banks
-
-    with sweep.naming():
-        built = build_banks(
-            sweep.load(),
-            origin=sweep.file,
-            data_dirs=sweep.data_dirs,
-            output=output or sweep.results,
-            connect_options=connect_options,
-            console=standard_error(),
-            allow_code=sweep.allow_code,
-        )
-    if as_json:
-        print_json(
-            {"folder": built.root, "banks": built.banks, "blocks": built.blocks,
-             "bytes": built.bytes}
-        )  # fmt: skip
-        return
-    click.echo(
-        f"{pluralize(len(built.banks), 'bank')} in {built.root}: computed "
-        f"{pluralize(built.blocks, 'block')}, "
-        f"{readable_bytes(built.bytes)}"
-    )
+    """Show and verify stored banks of Gram matrices."""
 
 
 @bank_command.command("show")
@@ -132,8 +95,8 @@ def _bank_row(folder: str, bank: str, *, read: bool = False) -> dict[str, Any]:
 def bank_verify(folder: str, as_json: bool) -> None:
     """Read every block of the banks in FOLDER (a path or a URL) and check it.
 
-    The next sweep or 'mkldist bank build' computes damaged blocks again.  The exit code is 2 if any
-    block is damaged.
+    The next sweep that needs them computes damaged blocks again.  The exit code is 2 if any block
+    is damaged.
     """
     rows = []
     for bank in _bank_ids(folder):

@@ -1,8 +1,7 @@
 """A sweep from its specification to its results: :func:`run_sweep`.
 
 The coordinator plans the sweep, leaves out the runs whose records are in the output folder, and
-does the others on a cluster.  A recorded run is never done again.  :func:`build_banks` does the
-part of it that builds the banks.
+does the others on a cluster.  A recorded run is never done again.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -24,7 +23,7 @@ from mkldist.core.durable import writing
 from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize
 from mkldist.data.snapshot import damaged_files
-from mkldist.errors import MkldistError, OutOfTimeError, OutputError, StoreError, UnfitClusterError
+from mkldist.errors import OutOfTimeError, OutputError
 from mkldist.planning.model import BatchPlan, Plan
 from mkldist.planning.planner import without
 from mkldist.results.folder import (
@@ -53,7 +52,6 @@ from mkldist.run.sweep_setup import (
     bank_refs,
     batch_settings,
     is_small,
-    planned,
     sweep_rounds,
     tree_facts,
     with_recorded,
@@ -64,7 +62,7 @@ from mkldist.spec.model import SweepSpec
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mkldist.run.worker_pool import Needs, WorkerPool
+    from mkldist.run.worker_pool import WorkerPool
 
 
 @dataclass(frozen=True)
@@ -450,90 +448,3 @@ class _Sweep:
                     remove_stored(Path(root), bank_id)
                 if own:
                     laplacians.clear()
-
-
-@dataclass(frozen=True)
-class BuiltBanks:
-    """Banks of a sweep after a call of :func:`build_banks`."""
-
-    root: str  # folder or URL of the banks
-    banks: tuple[str, ...]  # ids of all banks of the sweep
-    # Blocks that this call computed, and their bytes; blocks that existed are not counted
-    blocks: int
-    bytes: int
-
-
-def build_banks(
-    spec: SweepSpec,
-    *,
-    origin: Path,
-    data_dirs: Sequence[Path] = (),
-    output: Path | None = None,
-    connect_options: ConnectOptions | None = None,
-    console: Console | None = None,
-    allow_code: bool = False,
-) -> BuiltBanks:
-    """Compute the blocks of a sweep's banks that are missing or damaged.
-
-    A bank that cannot be built does not stop the others; the error of the first such bank is raised
-    at the end.
-    """
-    from mkldist.run.worker_pool import needs_of
-
-    options = (connect_options or ConnectOptions()).of_execution(spec.execution)
-    plan, resolved = planned(spec, origin, data_dirs, options, allow_code=allow_code)
-    path = output_path(spec, output)
-    root = banks_root(spec, path)
-    with claimed(path, spec.name, origin) as folder, using_banks(root):
-        wanted = {bank.id for bank in plan.banks}
-        refs = bank_refs(plan, resolved, wanted, root, folder.snapshots)
-        settings = batch_settings(spec)
-        work = Work(refs, (), settings, expected_threads=options.expected_threads())
-        stored = [ref for ref in work.banks_by_id.values() if ref.plan.stored]
-        if stored:
-            with writing(path):
-                note_banks(path, root, {ref.plan.id for ref in stored})
-        n_missing = 0
-        for store in (ref.store() for ref in stored):
-            store.remove(store.verify())
-            n_missing += len(store.missing())
-        counts = Counts()
-        if n_missing:
-            needs = needs_of(spec, folder.path, root, resolved.code)
-            counts = _build(work, folder, options.limited_to(n_missing), console, needs)
-    return BuiltBanks(root, tuple(sorted(wanted)), counts.blocks_done, counts.bytes_done)
-
-
-def _build(
-    work: Work, folder: OutputFolder, options: ConnectOptions, console: Console | None, needs: Needs
-) -> Counts:
-    """Build the missing blocks on a cluster; return their counts."""
-    from mkldist.run.sweep_loop import SweepLoop, error_line
-    from mkldist.run.worker_pool import worker_pool
-
-    store = Journal(folder.records)
-    with ExitStack() as stack:
-        progress = stack.enter_context(make_progress(console))
-        client, pool = stack.enter_context(options.connect()), None
-        if not options.are_local:
-            found = worker_pool(client, needs, progress.note, work.wall_time)
-            pool = stack.enter_context(found)
-            if not pool.sharing.banks:
-                raise UnfitClusterError(
-                    "workers",
-                    f"machines that do not share {needs.banks}",
-                    "a folder that all see under one path, or a URL",
-                    "Name one by outputs.banks; a sweep needs none, as each machine then builds "
-                    "banks for itself",
-                )
-            work = replace(work, banks=pool.reached(work.banks))
-        loop = SweepLoop(client, work, store, progress, pool=pool)
-        loop.work()
-    for bank, error in loop.abandoned_banks.items():
-        if isinstance(error, MkldistError):
-            raise error
-        where = f"bank {bank}"
-        raise StoreError(
-            where, f"a bank that cannot be built: {error_line(error)}", "a bank"
-        ) from error
-    return loop.counts

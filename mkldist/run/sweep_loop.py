@@ -415,11 +415,6 @@ class SweepLoop:
             self._receiver.close()
             self._count_runs()
 
-    @property
-    def abandoned_banks(self) -> dict[str, BaseException]:
-        """Banks that could not be built, and the error of each."""
-        return {bank: self._build_errors[bank] for bank in self._queue.abandoned_banks}
-
     def _threads(self) -> int:
         """Return the number of threads among which to divide work; 0 if it is unknown."""
         return max(self._tasks.n_threads, self._work.expected_threads)

@@ -142,7 +142,7 @@ class Work:
 
     # The banks.  Several may have one id, and share its store
     banks: Mapping[BankKey, BankRef]
-    # Batches, holding only the runs that are to be done; without batches, the loop builds banks
+    # Batches, holding only the runs that are to be done
     batches: tuple[BatchPlan, ...]
     settings: BatchSettings  # settings of the runs
     planned: tuple[RunPlan, ...] = ()  # all runs of the round, recorded ones included

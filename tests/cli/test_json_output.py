@@ -64,7 +64,6 @@ WORDS = [
     "list datasets",
     "list sweeps",
     "show xu2008",
-    "bank build tiny.toml",
     "bank show results/banks",
     "bank verify results/banks",
     "clean tiny",
@@ -78,7 +77,7 @@ WORDS = [
 
 def run(folder: Path, words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command here, those that start workers in another process."""
-    here = not words.startswith(("sweep", "bank build", "doctor", "cluster", "rerun"))
+    here = not words.startswith(("sweep", "doctor", "cluster", "rerun"))
     return (run_here if here or "--help" in words else run_there)(folder, *words.split(), code=code)
 
 

@@ -63,7 +63,7 @@ def called(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_code_runs_only_if_allowed_and_again_if_it_changes(sweep, tmp_path):
     (elsewhere := tmp_path / "elsewhere").mkdir()
-    for command in (("plan", sweep), ("sweep", sweep), ("bank", "build", sweep)):
+    for command in (("plan", sweep), ("sweep", sweep)):
         refused = called(*command, cwd=elsewhere)
         assert refused.returncode == 2
         assert (

@@ -23,7 +23,7 @@ from mkldist.run import sweep as clean_sweep
 from mkldist.run import sweep_loop
 from mkldist.run.bank_refs import cached_laplacian, laplacian
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.sweep import build_banks, run_sweep
+from mkldist.run.sweep import run_sweep
 from mkldist.run.upkeep import remove, stored_banks, total_bytes, verify
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
@@ -31,7 +31,7 @@ from tests.bank.stores import stored
 from tests.models.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.run import damage, few_labels
-from tests.run.here import TEXT, kept, spec_of, sweep
+from tests.run.here import TEXT, kept, sweep
 from tests.run.sweeps import run_here, sweep_text
 from tests.variants import quick
 
@@ -219,17 +219,13 @@ def test_a_damaged_note_of_banks_is_named_and_made_anew(made, kind):
 
 
 @pytest.mark.parametrize("kind", ["block", "description"])
-def test_what_is_damaged_of_a_bank_is_built_again(made, kind):
+def test_what_is_damaged_of_a_bank_is_found(made, kind):
     wanted = "/c/" if kind == "block" else "/zarr.json"
     path = next(file for file in damage.kinds(made)["banks"] if wanted in str(file))
     whole = damage.flip(path, np.random.default_rng(0))
     [found] = [one.damaged for one in verify(made) if one.damaged]
     assert found == ((f"{path.parents[3]}, block 0",) if kind == "block" else (str(path),))
-    spec = SweepSpec.model_validate(tomllib.loads(damage.text()))
-    built = build_banks(spec, origin=made.parent / "small.toml", output=made)
-    assert built.blocks == (kind == "block")
-    assert damaged_kinds(made) == set()
-    path.write_bytes(whole)  # with the time that it took
+    path.write_bytes(whole)
 
 
 def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
@@ -329,56 +325,16 @@ def test_a_call_after_a_kill_removes_the_banks_that_no_run_needs_any_more(
 ):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     output = tmp_path / "small"
-    sweep(not_kept(TEXT), output)
-    built(not_kept(TEXT), output)  # as a kill before the removal would leave them
+    with monkeypatch.context() as killed:  # before the removal
+        killed.setattr(sweep_loop, "remove_bank", lambda store: None)
+        killed.setattr("mkldist.run.sweep._Sweep.remove_banks", lambda *given: None)
+        sweep(not_kept(TEXT), output)
     copy = NodeCache().path_of(BankStore.open(str(output / "banks"), kept(output / "banks")[0]))
     copy.parent.mkdir(exist_ok=True)
     copy.write_bytes(b"")
     assert sweep(not_kept(TEXT), output).computed == 0
     assert kept(output / "banks") == []
     assert not copy.exists()
-
-
-TWO_LABELS = TEXT.replace(
-    "[outputs]",
-    TEXT[TEXT.index("[[banks]]") : TEXT.index("[outputs]")].replace(
-        "[[banks]]", '[[banks]]\nname = "plain"', 1
-    ).replace('"trace"', '"none"')
-    + "[outputs]",
-)  # fmt: skip
-
-
-def built(text: str, output: Path):
-    return build_banks(spec_of(text), origin=output.parent / "x.toml", output=output)
-
-
-def test_banks_of_one_id_are_built_once(tmp_path, client):
-    result = built(TWO_LABELS, tmp_path / "small")
-    assert (len(result.banks), result.blocks) == (3, 3)
-    store = BankStore.open(result.root, result.banks[0])
-    assert result.bytes == 3 * store.shape.chunk_bytes
-    assert kept(Path(result.root)) == list(result.banks)
-    client.tasks = []
-    assert built(TWO_LABELS, tmp_path / "small").blocks == 0
-    assert client.tasks == []
-
-
-def test_a_bank_that_cannot_be_built_is_reported_and_the_others_are_built(
-    tmp_path, client, monkeypatch
-):
-    real = sweep_loop.build
-    bad: list[str] = []
-
-    def build(task):
-        bad.append(task.ref.plan.id)
-        if task.ref.plan.id == bad[0]:
-            raise ZeroDivisionError("by nought")
-        return real(task)
-
-    monkeypatch.setattr(sweep_loop, "build", build)
-    with pytest.raises(StoreError, match="ZeroDivisionError: by nought"):
-        built(TEXT, tmp_path / "small")
-    assert len(kept(tmp_path / "banks")) == 2
 
 
 METHODS = {"uniform": [1.0]}

@@ -48,7 +48,6 @@ from mkldist.run.probe import (
     versions_here,
     worker_memory,
 )
-from mkldist.run.sweep import build_banks
 from mkldist.run.sweep_loop import PendingTasks
 from mkldist.run.sweep_setup import WallTime
 from mkldist.run.work_queue import BuildItem
@@ -513,13 +512,6 @@ def test_a_sweep_finds_the_same_whatever_its_workers_share(tmp_path, client, mon
         assert NodeFolders("snapshots").root.exists() == (not output)
         assert scheduler.files == {}
         assert sweep(TEXT, folder / "small", connect_options=ELSEWHERE).computed == 0
-
-
-def test_banks_cannot_be_built_for_machines_that_share_no_place(tmp_path, client, monkeypatch):
-    on_other_machines(monkeypatch, Sharing(output=True, banks=False))
-    where = {"origin": tmp_path / "x.toml", "output": tmp_path / "small"}
-    with pytest.raises(UnfitClusterError, match=f"do not share {tmp_path}/banks; expected a f"):
-        build_banks(spec_of(TEXT), connect_options=ELSEWHERE, **where)
 
 
 class Told:
