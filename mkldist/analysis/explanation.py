@@ -321,7 +321,6 @@ class Explanation:
     no_decision: str  # Why shares of the decision are not known; empty where they are
     normalised: bool  # True if the bank scales its kernels, so that their weights compare
     n_permutations: int  # Fits on permuted labels, for each split
-    seconds: float  # Time of a fit on all splits, and of taking it apart
     # The constant prediction that the method is no better than by a test, in words; empty if
     # it is better, or if no constant is known
     no_better: str = ""

@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from time import process_time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -208,17 +207,11 @@ def _explained(
     if len(records) == len(splits):
         parts = explained_runs(results.path, records, metric, most_values)
     sets, n_kernels = kernel_sets(weights), weights.sizes["kernel"]
-    seconds = sum(
-        record.times.get("own_seconds", 0.0) + record.times.get("pass_seconds", 0.0)
-        for record in records
-    )
     nothing: Sequence[Floats | None] = [None] * len(sets)
     decision, left_out, null = nothing, nothing, nothing
     if not isinstance(parts, str):
         sets = parts.sets(sets, most_values)
-        start = process_time()
         found = [parts.taken_apart(record, sets, n_kernels) for record in records]
-        seconds += process_time() - start
         decision, left_out = ([np.array(of_set) for of_set in zip(*one, strict=True)]
                               for one in zip(*found, strict=True))  # fmt: skip
         null = [*parts.null(permutations, sets, n_kernels)] if permutations else [None] * len(sets)
@@ -247,7 +240,6 @@ def _explained(
         normalised=isinstance(parts, str)
         or not SCALES.isdisjoint(parts.source.bank.normalisations),
         n_permutations=0 if isinstance(parts, str) else permutations,
-        seconds=seconds,
         no_better=_constant_as_good(chosen),
         n_candidates=n_candidates,
         n_settings=number_of_settings(chosen.node),

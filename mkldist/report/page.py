@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -222,11 +222,9 @@ def made_page(facts: Facts) -> Page:
 # The file: no other file of the user is replaced.
 
 ENDINGS = (".html", ".htm")
-GENERATOR = '<meta name="generator" content="mkldist">'
-"""The line of the template by which a page of mkldist is recognised."""
 ORIGIN = '<meta name="mkldist-results" content="'
-"""Start of the line that tells of which results a page is."""
-HEAD = 2000  # bytes of a file in which these lines stand
+"""Start of the line of the template that tells of which results a page is."""
+HEAD = 2000  # bytes of a file in which this line stands
 
 
 def check_name(page: Path) -> None:
@@ -243,22 +241,9 @@ def check_target(page: Path, results: Path, *, overwrite: bool = False) -> None:
     """Refuse what :func:`check_name` does, and a file other than a page of the results."""
     check_name(page)
     check_apart(page, inputs_of(results))
-    if page.exists() and not overwrite and (found := _other_file(page, origin_of(results))):
+    head = b""
+    with suppress(OSError), page.open("rb") as stream:
+        head = stream.read(HEAD)
+    if page.exists() and not overwrite and f'{ORIGIN}{origin_of(results)}"'.encode() not in head:
         hint = "Choose another name with -o, or replace the file by --overwrite"
-        raise OutputError(str(page), found, f"a new file, or a page of {results}", hint)
-
-
-def _other_file(path: Path, origin: str) -> str:
-    """Return what a file is, as a noun phrase; empty for a page of results of this origin."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(HEAD).decode(errors="replace")
-    except OSError:
-        head = ""
-    if GENERATOR not in head:
-        return "a file that is no page of mkldist"
-    if f'{ORIGIN}{origin}"' in head:
-        return ""
-    title = head.partition("<title>")[2].partition("</title>")[0]
-    name = unescape(title.removesuffix(": report"))
-    return f"a page of other results, of a sweep called {name!r}"
+        raise OutputError(str(page), "another file", f"a new one, or a page of {results}", hint)

@@ -22,7 +22,6 @@ from mkldist.analysis.comparison import (
     ResultsComparison,
 )
 from mkldist.analysis.explanation import (
-    EQUAL,
     LEVELS,
     Explanation,
     Share,
@@ -692,21 +691,17 @@ def explanation_sentences(one: Explanation) -> list[str]:
     splits = "on one split"
     if one.n_splits > 1:
         splits = f"on average over {one.n_splits} splits; {one.always} of them in every split"
-    weights = {level: [share.weight.mean for share in one.of(level)] for level in OF_FEATURES}
     by = "validation loss" if one.validated else "loss on the scored rows, which flatters it"
     return [
         *warnings(one),
         f"{where} has {one.selected:.3g} active kernels of {one.n_kernels:,} of bank {one.bank} "
         f"{splits}.",
-        *(f"Weights do not tell the {len(own)} {LEVELS[level]} apart: all have equal shares."
-          for level, own in weights.items() if own and max(own) - min(own) <= EQUAL),
         _stability(one),
         *those([
             (one.no_decision, f"Shares of the decision's variance are not known: "
              f"{one.no_decision}."),
-            (not one.no_decision and not one.n_permutations, "--permutations 20 adds p-values, by "
-             "20 fits on permuted labels of each split: about "
-             f"{20 * one.seconds:.2g} s of computing."),
+            (not one.no_decision and not one.n_permutations,
+             "--permutations 20 adds p-values, by 20 fits on permuted labels of each split."),
             (not one.normalised,
              "The bank does not scale its kernels, so that their weights do not compare."),
             (one.n_candidates > 1,

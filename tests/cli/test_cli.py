@@ -179,7 +179,7 @@ def test_plan_prints_the_graphs(tmp_path):
     done = run_here(tmp_path, "plan", "tiny.toml", code=2)
     assert "tiny.toml: graph: found a graph, which no method of this sweep uses" in done.stderr
     done = run_here(tmp_path, "plan", "tiny.toml", "--set", "methods.majority.name=lapsvm")
-    assert "2 Laplacians, one for each split: 7 neighbours, euclidean" in done.stdout
+    assert "2 Laplacians, one for each split" in done.stdout
 
 
 @pytest.mark.parametrize(

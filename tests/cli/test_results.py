@@ -89,7 +89,7 @@ def test_a_second_report_replaces_the_first(folder):
 def test_a_page_of_others_is_replaced_only_when_asked(folder):
     (folder / "mine.html").write_text("<!doctype html> mine")
     done = run_here(folder, "report", "moons", "-o", "mine.html", code=2)
-    assert "mine.html: found a file that is no page of mkldist" in done.stderr
+    assert "mine.html: found another file" in done.stderr
     assert (folder / "mine.html").read_text() == "<!doctype html> mine"
     run_here(folder, "report", "moons", "-o", "mine.html", "--overwrite")
     assert "mkldist" in (folder / "mine.html").read_text()

@@ -118,6 +118,5 @@ def explanation(**changes: Any) -> Explanation:
         "no_decision": "",
         "normalised": True,
         "n_permutations": 0,
-        "seconds": 1.5,
     }
     return Explanation(**(fields | changes))
