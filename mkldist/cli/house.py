@@ -353,10 +353,11 @@ def doctor_command(folder: Path, as_json: bool) -> None:
     """Look at software, processors, memory, caches, and the disk of FOLDER, by default this one.
 
     A file of 64 MiB is written to FOLDER and removed.  The exit code is 2 if no sweep could run.
-    The rates of this machine are measured, and stored for 'mkldist plan --workers'.
     """
+    from mkldist.run.doctor import examine
+
     findings: list[Finding] = []
-    for finding in _findings(folder):
+    for finding in examine(folder):
         findings.append(finding)
         if not as_json:
             _print_finding(finding)
@@ -364,19 +365,6 @@ def doctor_command(folder: Path, as_json: bool) -> None:
         print_json({"findings": findings})
     if any(finding.hinders for finding in findings):
         sys.exit(EXIT_BAD_INPUT)
-
-
-def _findings(folder: Path) -> Iterator[Finding]:
-    """Yield what is found; rates last, unless something hinders sweeps."""
-    from mkldist.run.doctor import examine
-    from mkldist.run.forecast import rates_finding
-
-    hindered = False
-    for finding in examine(folder):
-        hindered |= finding.hinders
-        yield finding
-    if not hindered:
-        yield rates_finding(folder)
 
 
 def _print_finding(finding: Finding) -> None:

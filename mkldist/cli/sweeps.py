@@ -54,7 +54,7 @@ _PLANNED = (
 @click.option(
     "--storage",
     metavar="BYTES",
-    help="Bytes a second of the storage that these workers share; by default as this disk.",
+    help="Bytes a second of the storage that these workers share; by default no limit.",
 )
 @json_option("name", "output", *_PLANNED, "workers", "banks", "sizes", "data", "forecast")
 def plan_command(
@@ -66,8 +66,8 @@ def plan_command(
 ) -> None:
     """Print the data, runs, kernels, bytes, memory and passes of FILE; write nothing.
 
-    With --workers, also estimate what these and other numbers of workers take, by the rates that
-    'mkldist doctor' measured on this machine.
+    With --workers, also estimate what these and other numbers of workers take, as recorded runs
+    did, or by typical rates.
     """
     from mkldist.errors import InputError
     from mkldist.from_python.plans import SweepPlan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -30,10 +30,8 @@ from mkldist.run.forecast import (
     Forecast,
     SweepCosts,
     forecasts,
-    measured_rates,
     recorded_costs,
     solver_key,
-    stored_rates,
 )
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
@@ -152,12 +150,9 @@ def factor_lines(plan: Plan) -> list[str]:
 
 
 FORECAST_COLUMNS = [field.name for field in fields(Forecast)]
-MEASURED_NOW = "Rates of this machine were measured just now; 'mkldist doctor' stores them."
-STORED = "Rates of this machine as 'mkldist doctor' measured them."
 UNKNOWN = (
-    "No run of {methods} is recorded: besides passes, a run counts as long as one\n"
-    "of the Level method when these rates were measured.  It may take several times as long:\n"
-    "run a split first."
+    "No run of {methods} is recorded: by typical rates, which are a rough upper\n"
+    "estimate, of which runs may take a tenth.  Run a split first, and plan the rest."
 )
 ESTIMATE = "An estimate: all work divided by the threads, or the nearest other limit."
 ALL_RECORDED = "Nothing is foretold: all runs are recorded."
@@ -167,28 +162,19 @@ SHOWN = 3
 def forecast_here(
     rounds: Rounds, store: Journal, workers: int, threads: int, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
-    """Return the forecast of the runs without a record by the rates of this machine, and notes.
+    """Return the forecast of the runs without a record, and notes.
 
     There is a row for each of rising numbers of workers.
     """
     plan, resolved = rounds.expected, rounds.resolved
     if not without(plan.batches, store.states().keys()):
         return (), ALL_RECORDED
-    rates, source = stored_rates(), STORED
-    if rates is None:
-        with tempfile.TemporaryDirectory() as folder:
-            rates, source = measured_rates(Path(folder)), MEASURED_NOW
-    if storage is not None:
-        rates = replace(rates, storage_bytes_per_second=storage)
+    rates = replace(TYPICAL, storage_bytes_per_second=storage or math.inf)
     known = recorded_costs(plan, store)
-    costs = SweepCosts(plan, resolved.facts, rounds.memory_limit, rates, known)
+    costs = SweepCosts(plan, resolved.facts, rounds.memory_limit, known, rates)
     rows = tuple(forecasts(costs, workers, threads, store.states()))
     unknown = dict.fromkeys(run.key for run in plan.runs if solver_key(run) not in known)
-    notes = [
-        ESTIMATE,
-        source,
-        *[UNKNOWN.format(methods=truncate([*unknown], SHOWN))] * bool(unknown),
-    ]
+    notes = [ESTIMATE, *[UNKNOWN.format(methods=truncate([*unknown], SHOWN))] * bool(unknown)]
     return rows, "\n".join(notes)
 
 
@@ -294,7 +280,7 @@ class SweepPlan:
             data,
             recorded,
             options.n_workers or 1,
-            SweepCosts(rounds.most, rounds.resolved.facts, rounds.memory_limit, TYPICAL),
+            SweepCosts(rounds.most, rounds.resolved.facts, rounds.memory_limit),
             rounds.passes_by_bank,
             n_problems=n_problems,
         )
@@ -510,7 +496,7 @@ def plan(
     threads_per_worker : int, optional
         Tasks that each of these workers does at the same time; by default one.
     storage : float, optional
-        Bytes a second of the storage that these workers share; by default as this disk.
+        Bytes a second of the storage that these workers share; by default it is no limit.
     allow_code : bool
         As for :func:`mkldist.sweep`.
 

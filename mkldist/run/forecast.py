@@ -1,4 +1,4 @@
-"""Estimate of the time of a sweep on workers that need not exist, by rates of this machine.
+"""Estimate of the time of a sweep on workers that need not exist, by typical rates and records.
 
 The work of all runs is divided by the number of threads.  No time is below that of the longest
 task, of what storage serves, or of what the coordinator does for every record.
@@ -7,27 +7,14 @@ task, of what storage serves, or of what the coordinator does for every record.
 from __future__ import annotations
 
 import math
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from mkldist.bank.bank import MemoryBank, TileLayout
-from mkldist.bank.cache import DEFAULT_BUDGET, default_directory
-from mkldist.bank.passes import answer
-from mkldist.bank.requests import Quadratic
-from mkldist.bank.sources import FeatureSource, computed
-from mkldist.bank.view import make_views
-from mkldist.core.checksums import parsed, write_checked
-from mkldist.core.threads import single_threaded
-from mkldist.errors import MkldistError
-from mkldist.fit.engine import problem_on
-from mkldist.kernels.families import kernel_list
+from mkldist.bank.cache import DEFAULT_BUDGET
 from mkldist.methods.registry import METHODS
 from mkldist.planning.model import BankPlan, BatchPlan, DatasetFacts, Plan, RunPlan
 from mkldist.planning.planner import (
@@ -40,11 +27,7 @@ from mkldist.planning.planner import (
 )
 from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
-from mkldist.run.doctor import Finding, speed_of_writing
-from mkldist.solvers.lockstep import Job, solve_timed
-from mkldist.spec.banks import BankSpec
 
-RATES_FILE = "rates.json"
 # Of each run, what the coordinator does for its record; of a pass, with the combined kernels before
 # it, what does not grow with its values; and more than that for each solver that shares the pass.
 # These typical times of one processor differ little between machines.
@@ -71,32 +54,12 @@ TYPICAL = Rates(
     cubic_seconds=10 / 3 / 4e9,
     storage_bytes_per_second=math.inf,
 )
-"""Rates for a rough upper estimate of processor time, where no machine was measured.
+"""Rates for a rough upper estimate of processor time.
 
 A second is 4 GB of passes over stored kernels, 0.4 GB of kernels computed, or 100 solvers, each
 with 10 factorisations of its Gram matrix besides.
 """
 OF_PATHS = 0.1  # of the time of a solver, where it starts from the solution of another
-
-
-def rates_path() -> Path:
-    """Return the file of this machine's rates, beside the node cache."""
-    return default_directory() / RATES_FILE
-
-
-def store_rates(rates: Rates) -> Path:
-    """Write the rates of this machine, and return their file."""
-    path = rates_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_checked(path, asdict(rates))
-    return path
-
-
-def stored_rates() -> Rates | None:
-    """Return the rates that were stored; None if there are none or they are damaged."""
-    with suppress(OSError, ValueError, TypeError):
-        return Rates(**parsed(rates_path().read_bytes()))
-    return None
 
 
 # What runs take
@@ -155,8 +118,8 @@ class SweepCosts:
     plan: Plan
     facts: Mapping[str, DatasetFacts]
     memory_limit: int | None  # bytes that a task may take
-    rates: Rates
     recorded: Mapping[SolverKey, SolverCost] = field(default_factory=dict)
+    rates: Rates = TYPICAL
 
     def __post_init__(self) -> None:
         self.banks = {bank.id: bank for bank in self.plan.banks}
@@ -311,93 +274,3 @@ def forecasts(
             memory_per_worker=WORKER_BASE_BYTES + threads * memory,
             limit=limit,
         )
-
-
-# The rates of this machine, in processor time, which other programs change little
-
-FEATURES = 8  # of points drawn at random; the bank of Xu et al. 2008 has 13 kernels for each
-SMALL, LARGE = 100, 400  # points
-VECTORS = 16  # that share a pass
-REPEATS = 3
-
-
-def measured_rates(folder: Path) -> Rates:
-    """Return the rates of this machine and of the storage of a folder; takes some seconds."""
-    with single_threaded():
-        source, _ = _problem(LARGE)
-        bank = _built(source)
-        n_values = bank.n_kernels * bank.layout.n_entries
-        of_value = _least(lambda: _built(source)) / n_values
-        vectors = np.random.default_rng(0).normal(size=(bank.n_points, VECTORS))
-        answer(bank, [Quadratic(vectors)])
-        of_pass = _least(lambda: answer(bank, [Quadratic(vectors[:, :1])])) / n_values
-        of_all = _least(lambda: answer(bank, [Quadratic(vectors)])) / n_values
-        small, large = _solver_seconds(SMALL), _solver_seconds(LARGE)
-    cubic = max(large - small, 1e-3 * small) / (LARGE**3 - SMALL**3)
-    probe = folder / f".mkldist-rates-{time.time_ns()}"
-    try:
-        speed = speed_of_writing(probe)
-    finally:
-        probe.unlink(missing_ok=True)
-    return Rates(
-        kernel_value_seconds=of_value,
-        pass_value_seconds=of_pass,
-        vector_value_seconds=max(of_all - of_pass, 1e-3 * of_pass) / (VECTORS - 1),
-        solver_seconds=max(small - cubic * SMALL**3, 1e-3 * small),
-        cubic_seconds=cubic,
-        storage_bytes_per_second=speed,
-    )
-
-
-def rates_finding(folder: Path) -> Finding:
-    """Measure the rates of this machine, store them, and say so."""
-    try:
-        rates = measured_rates(folder)
-        path = store_rates(rates)
-    except (OSError, MkldistError) as error:
-        return Finding("rates", str(error), "Plans for --workers measure them anew")
-    words = (
-        f"a second: {1e-6 / rates.kernel_value_seconds:.0f} million kernel values computed or "
-        f"{1e-6 / rates.pass_value_seconds:.0f} million read in a pass, by one processor; "
-        f"stored in {path}"
-    )
-    return Finding("rates", words)
-
-
-def _least(do: Callable[[], object]) -> float:
-    """Return the least processor time of this thread that some calls take."""
-    found = []
-    for _ in range(REPEATS):
-        start = time.thread_time()
-        do()
-        found.append(time.thread_time() - start)
-    return max(min(found), 1e-9)
-
-
-def _problem(n_points: int) -> tuple[FeatureSource, Any]:
-    """Return kernels on points of two classes that overlap, and the labels."""
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(n_points) % 2, 1.0, -1.0)
-    points = rng.normal(size=(n_points, FEATURES)) + 0.5 * y[:, None]
-    names = [f"x{j}" for j in range(FEATURES)]
-    return FeatureSource(points, kernel_list(BankSpec(family="xu2008"), FEATURES, names, {}, 0)), y
-
-
-def _built(source: FeatureSource) -> MemoryBank:
-    """Return a bank of all kernels of a source."""
-    layout = TileLayout.for_points(source.n_points)
-    return MemoryBank(computed(source, slice(0, source.n_kernels), layout, "float64"), layout)
-
-
-def _solver_seconds(n_points: int) -> float:
-    """Return the processor time of the Level method's own code on some points."""
-    source, y = _problem(n_points)
-    bank = _built(source)
-    [view] = make_views(bank, [None], ("trace",))
-    method = METHODS["level"]
-    found = []
-    for _ in range(1 + REPEATS):  # the first compiles
-        problem, params = problem_on(view, method, y), {"C": float(n_points)}
-        steps = method.solve(problem, method.params(**params))
-        found.append(solve_timed(bank, Job("level", view, problem, steps)).times.cpu_seconds)
-    return max(min(found[1:]), 1e-9)

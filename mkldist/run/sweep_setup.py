@@ -36,7 +36,7 @@ from mkldist.planning.spec_checks import check_code
 from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates
 from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers
-from mkldist.run.forecast import TYPICAL, SweepCosts
+from mkldist.run.forecast import SweepCosts
 from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
 from mkldist.solvers.grids import MethodGrid
@@ -266,7 +266,7 @@ def is_small(rounds: Rounds, batches: Iterable[BatchPlan]) -> bool:
     own = all(is_own(METHODS[run.method]) for batch in batches for run in batch.runs)
     if plan.spec.execution == "isolated" or not own:
         return False
-    costs = SweepCosts(plan, rounds.resolved.facts, rounds.memory_limit, TYPICAL)
+    costs = SweepCosts(plan, rounds.resolved.facts, rounds.memory_limit)
     return costs.together(batches) <= SMALL_SECONDS
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import xarray as xr
 
 import mkldist
 from mkldist.errors import MkldistError
-from mkldist.run.forecast import RATES_FILE, Rates, store_rates, stored_rates
 from tests.chaos.outcomes import Outcome
 from tests.chaos.scene import differing
 from tests.run.damage import files_below, flip, values_of
@@ -28,7 +27,6 @@ KERNELS = [{"function": "gaussian", "widths": [0.3, 1.0], "features": "each"}]
 SMALL, FEW = "small", "few"
 """Names of the sweeps; the second one has few labels, and graphs."""
 MODEL = "small.model"
-RATES = Rates(**{field.name: 0.5 for field in fields(Rates)})
 OWN_COPY = ("data", "model")
 """Kinds of which there is no other copy, so that a damaged one can only be refused."""
 
@@ -54,13 +52,11 @@ class Finished:
 
 
 def finished(folder: Path) -> Finished:
-    """Make the sweeps, a model, rates of a machine, and the results with more settings."""
+    """Make the sweeps, a model, and the results with more settings."""
     made, other = folder / "made", folder / "more"
     _sweeps(made, more=False)
     file = str(_output(made) / MODEL)
     mkldist.MKLClassifier("uniform").fit(POINTS, LABELS).to_model().save(file)
-    with _cache_in(made):
-        store_rates(RATES)
     values, predicted = _values(made), mkldist.load_model(file).predict(NEW)
     _sweeps(other, more=True)
     return Finished(made, values, _values(other), predicted)
@@ -93,10 +89,6 @@ def damaged(
         where += f" and {others[0].relative_to(folder)}"
     if kind == "model":
         return _of_model(name, file, made)
-    if kind == "rates":
-        with _cache_in(folder):
-            others = stored_rates() not in (None, RATES)
-        return Outcome(name, wrong=(f"{where}: other rates",) if others else ())
     wrong = [f"read, {where}: {said}" for said in _reads(folder, made, kind)]
     faults, refused = [], False
     try:
@@ -133,7 +125,6 @@ def kinds(folder: Path) -> dict[str, list[Path]]:
         "factors": [file for file in stored if not thin.isdisjoint(file.parents)],
         "laplacians": files_below(banks / "laplacians"),
         "cache": list((folder / "cache").glob("*.bank")),
-        "rates": [folder / "cache" / RATES_FILE],
     }
     return {
         kind: some

@@ -26,7 +26,6 @@ from mkldist.errors import OutputError, StoreError
 from mkldist.results.folder import claimed, note_banks
 from mkldist.run import doctor
 from mkldist.run import doctor as cluster_check
-from mkldist.run import forecast as measuring
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.doctor import Finding
 from mkldist.run.rerun import Rerun
@@ -252,19 +251,13 @@ def test_findings_are_printed_with_advice_and_decide_the_exit_code(
         yield Finding("locks", "work")
 
     monkeypatch.setattr(doctor, "examine", examine)
-    monkeypatch.setattr(measuring, "rates_finding", lambda folder: Finding("rates", "few"))
     done = CliRunner().invoke(doctor_command, [str(tmp_path)])
     assert done.exit_code == code
     lines = done.output.splitlines()
     assert seen == [tmp_path]
     assert lines[0].startswith("disk           full full")
     assert max(map(len, lines)) <= WIDTH
-    rates = [] if hinders else ["rates          few"]
-    assert lines[-2 - len(rates) :] == [
-        "               → Free some space",
-        "locks          work",
-        *rates,
-    ]
+    assert lines[-2:] == ["               → Free some space", "locks          work"]
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

@@ -21,14 +21,12 @@ from mkldist.errors import OutputError, SpecError
 from mkldist.from_python.plans import (
     ALL_RECORDED,
     FORECAST_COLUMNS,
-    MEASURED_NOW,
     SIZE_HEADINGS,
-    STORED,
     SizeCost,
     forecast_table,
     size_table,
 )
-from mkldist.run.forecast import PASS_SECONDS, REQUEST_SECONDS, Forecast, Rates, store_rates
+from mkldist.run.forecast import PASS_SECONDS, REQUEST_SECONDS, Forecast
 from tests.run.sweeps import run_here, sweep_text
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -179,14 +177,7 @@ def test_workers_are_a_number():
             mkldist.plan(SPEC, {"d": (X, Y)}, workers=workers)
 
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 5e8)
 TEXT = sweep_text({"uniform": [1.0, 10.0]}, repeats=12)
-
-
-@pytest.fixture(autouse=True)
-def stored(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path_factory.mktemp("cache")))
-    store_rates(RATES)
 
 
 def foretold(*options: str, cwd) -> dict:
@@ -214,8 +205,8 @@ def test_without_workers_nothing_is_foretold(tmp_path):
 
 def test_the_text_has_a_row_for_each_number_of_workers(tmp_path):
     said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=3))
-    assert f"{STORED}\nNo run of uniform is recorded: besides passes, a run counts" in said
-    table = said.partition("efficiency")[2].splitlines()[2:-5]
+    assert "No run of uniform is recorded: by typical rates" in said
+    table = said.partition("efficiency")[2].splitlines()[2:-3]
     assert [int(line.split()[0]) for line in table] == [1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000]
 
 
@@ -255,14 +246,6 @@ def test_a_wrong_speed_of_storage_is_refused(tmp_path):
     assert "--storage" in f"{done.output}{done.exception}"
 
 
-def test_rates_that_are_missing_are_measured(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "other"))
-    monkeypatch.setattr("mkldist.from_python.plans.measured_rates", lambda folder: RATES)
-    said = str(mkldist.plan(tomllib.loads(TEXT), output=tmp_path / "r", workers=1))
-    assert MEASURED_NOW in said
-    assert not (tmp_path / "other").exists()
-
-
 @pytest.mark.slow
 def test_only_runs_without_a_record_are_foretold(tmp_path):
     few = sweep_text({"uniform": [1.0]}, repeats=12)
@@ -270,7 +253,7 @@ def test_only_runs_without_a_record_are_foretold(tmp_path):
     spec = tomllib.loads(TEXT)
     left = mkldist.plan(spec, output=tmp_path / "r", workers=1).forecast
     all_of_them = mkldist.plan(spec, output=tmp_path / "none", workers=1).forecast
-    assert "is recorded: besides" not in str(mkldist.plan(spec, output=tmp_path / "r", workers=1))
+    assert "by typical rates" not in str(mkldist.plan(spec, output=tmp_path / "r", workers=1))
     assert left.processor_hours[0] < all_of_them.processor_hours[0]
 
 

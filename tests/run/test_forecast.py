@@ -8,7 +8,7 @@ so that the forecast from some of their runs can be held to what all of them tak
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,7 @@ from mkldist.run.forecast import (
     SolverCost,
     SweepCosts,
     forecasts,
-    measured_rates,
-    rates_finding,
-    rates_path,
     recorded_costs,
-    store_rates,
-    stored_rates,
 )
 from mkldist.run.sweep_setup import sweep_rounds
 from mkldist.spec.model import SweepSpec
@@ -42,48 +37,6 @@ from tests.planning.plans import dataset, grid, plan_of
 from tests.run.sweeps import misbehaving_methods, records, run_process, sweep_text
 
 RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 5e8)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-
-
-def test_stored_rates_come_back():
-    assert stored_rates() is None
-    store_rates(RATES)
-    assert stored_rates() == RATES
-
-
-@pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"pass_value_seconds": 1e-9}'])
-def test_damaged_rates_count_as_none(damage):
-    store_rates(RATES)
-    rates_path().write_bytes(damage)
-    assert stored_rates() is None
-
-
-def test_a_changed_digit_is_found():
-    store_rates(RATES)
-    content = rates_path().read_bytes()
-    rates_path().write_bytes(content.replace(b"0.01", b"0.02"))
-    assert stored_rates() is None
-
-
-@pytest.mark.slow
-def test_this_machine_has_rates_in_the_order_that_its_work_must_have(tmp_path):
-    rates = measured_rates(tmp_path)
-    assert all(getattr(rates, field.name) > 0 for field in fields(rates))
-    # An exponential costs more than to read a number; sixteen vectors less than sixteen passes.
-    assert rates.kernel_value_seconds > 0.5 * rates.pass_value_seconds
-    assert rates.vector_value_seconds < rates.pass_value_seconds
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_doctor_stores_what_it_measures(tmp_path, monkeypatch):
-    monkeypatch.setattr("mkldist.run.forecast.measured_rates", lambda folder: RATES)
-    finding = rates_finding(tmp_path)
-    assert "500 million kernel values computed or 1000 million read" in finding.words
-    assert stored_rates() == RATES
 
 
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
@@ -95,7 +48,7 @@ def planned(
     grids = {"level": grid("level", C=[1.0, 10.0])}
     bank = {"family": "xu2008", "backend": backend, "dtype": dtype, "normalisation": "trace"}
     plan = plan_of(FACTS, grids, banks=[bank], preprocessing={"fit": "all"})
-    return plan, SweepCosts(plan, FACTS, None, RATES)
+    return plan, SweepCosts(plan, FACTS, None, rates=RATES)
 
 
 def first_of(plan: Plan) -> tuple[BankPlan, tuple[RunPlan, ...]]:
@@ -211,7 +164,7 @@ def costs_of(text: str, rates: Rates, n_workers: int, recorded=None) -> SweepCos
     options = ConnectOptions(n_workers=n_workers, elsewhere=True)
     rounds = sweep_rounds(spec, Path("sweep.toml"), (), options)
     facts = rounds.resolved.facts
-    return SweepCosts(rounds.most, facts, rounds.memory_limit, rates, recorded or {})
+    return SweepCosts(rounds.most, facts, rounds.memory_limit, recorded or {}, rates)
 
 
 @pytest.mark.cluster
