@@ -263,8 +263,8 @@ def cluster_options(folder: str = "results/NAME") -> Decorator:
             from mkldist.run.cluster import ConnectOptions
 
             names = (
-                "scheduler", "cluster_file", "n_workers", "threads_per_worker", "dashboard_port",
-                "tls", "allow_unencrypted",
+                "scheduler", "cluster_file", "n_workers", "threads_per_worker", "tls",
+                "allow_unencrypted",
             )  # fmt: skip
             options = ConnectOptions(**{name: others.pop(name) for name in names})
             options.check()
@@ -295,11 +295,6 @@ def cluster_options(folder: str = "results/NAME") -> Decorator:
             "cluster_file",
             type=PATH,
             help="Start the cluster that this YAML file describes.",
-        ),
-        click.option(
-            "--dashboard-port",
-            type=click.IntRange(0, 65535),
-            help="Port of Dask's dashboard on this machine.  [default: one that is free]",
         ),
         encryption_options,
     )

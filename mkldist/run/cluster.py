@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from mkldist.core.terminal import delayed_interrupts, own_handlers
 from mkldist.core.threads import n_processors
 from mkldist.errors import ClusterError, SpecError, UnfitClusterError, nearest
-from mkldist.run.local_workers import LOCAL_HOST, local_workers, scratch_of_workers, thread_worker
+from mkldist.run.local_workers import local_workers, scratch_of_workers, thread_worker
 from mkldist.run.probe import check_scheduler
 
 if TYPE_CHECKING:
@@ -386,8 +386,6 @@ class ConnectOptions:
     # Number of workers; by default one per processor, or the number in the cluster file
     n_workers: int | None = None
     threads_per_worker: int = 1  # tasks that a worker does at the same time, each on one thread
-    # Port of the dashboard of workers of this machine; by default one that is free
-    dashboard_port: int | None = None
     in_this_process: bool = False  # True if the only worker is a thread of this process
     # Folder of certificates for connections to other machines, in place of that of the cluster
     # file; see :func:`mkldist.run.cluster.tls_settings`
@@ -434,9 +432,6 @@ class ConnectOptions:
         """Refuse options that contradict each other, or a scheduler that others can listen to."""
         if self.scheduler and self.cluster_file:
             raise SpecError("--scheduler and --cluster", "both options", "one of them")
-        if self.dashboard_port and not self.are_local:
-            where, wanted = f"--dashboard-port {self.dashboard_port}", "workers of this machine"
-            raise SpecError(where, "--scheduler or --cluster", wanted, "Omit --dashboard-port")
         if self.scheduler and not self.allow_unencrypted:
             check_encrypted(self.scheduler, "--scheduler", ADVICE)
 
@@ -461,8 +456,6 @@ def connect(options: ConnectOptions) -> Iterator[Client]:
 def joined(options: ConnectOptions) -> Iterator[Client]:
     """Do as :func:`connect` does, but take workers as they are: nothing is sent to them."""
     options.check()
-    if options.dashboard_port:
-        _check_port(options.dashboard_port)
     import dask
     from distributed import Client
 
@@ -507,25 +500,13 @@ def _dask_settings(options: ConnectOptions, description: ClusterFile | None) -> 
     return settings
 
 
-def _check_port(port: int) -> None:
-    """Refuse a port of the dashboard that another program has."""
-    where = f"--dashboard-port {port}"
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((LOCAL_HOST, port))
-        except OSError as error:
-            found = f"a port that cannot be used ({(error.strerror or str(error)).lower()})"
-            raise SpecError(where, found, "a free port", "Choose another one") from None
-
-
 @contextmanager
 def _local(options: ConnectOptions) -> Iterator[str]:
     """Start workers of this machine, yield the scheduler's address, and stop them at the end."""
-    threads, port = options.threads_per_worker, options.dashboard_port or 0
+    threads = options.threads_per_worker
     n_workers = options.n_workers or default_workers(threads)
     with ExitStack() as stack:
-        workers = local_workers(n_workers, threads, port, WORKER_ENVIRON)
+        workers = local_workers(n_workers, threads, WORKER_ENVIRON)
         try:
             address = stack.enter_context(workers)
         except (OSError, RuntimeError) as error:

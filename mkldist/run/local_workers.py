@@ -46,9 +46,7 @@ MOST_LETTERS = 75  # of a folder in which the name of a socket, of 108 letters a
 
 
 @contextmanager
-def local_workers(
-    n_workers: int, threads: int, dashboard_port: int, environ: Mapping[str, object]
-) -> Iterator[str]:
+def local_workers(n_workers: int, threads: int, environ: Mapping[str, object]) -> Iterator[str]:
     """Start a scheduler and its workers, yield the scheduler's address, and stop them at the end.
 
     They have the settings of Dask that this process has now.
@@ -71,7 +69,7 @@ def local_workers(
         "options": {
             "n_workers": n_workers,
             "threads_per_worker": threads,
-            "dashboard_address": f"{LOCAL_HOST}:{dashboard_port}",
+            "dashboard_address": f"{LOCAL_HOST}:0",
         },
         "settings": dask.config.config,
         "environ": {name: started[name] for name in environ},

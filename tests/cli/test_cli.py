@@ -378,7 +378,7 @@ def ask(monkeypatch, words: str) -> None:
         ("mkldist explain old --method l0", ["plain,l0_mkl"]),
         ("mkldist show simp", ["plain,simplemkl"]),
         ("mkldist show xu", ["plain,xu2008"]),
-        ("mkldist sweep --dashb", ["plain,--dashboard-port"]),
+        ("mkldist sweep --sched", ["plain,--scheduler"]),
     ],
 )
 def test_names_are_offered_and_paths_left_to_the_shell(folder, monkeypatch, words, offered):

@@ -86,24 +86,6 @@ def test_a_local_cluster_is_pinned_and_a_running_scheduler_can_be_joined():
 
 
 @pytest.mark.slow
-def test_the_port_of_the_dashboard_can_be_chosen():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-        with pytest.raises(
-            SpecError, match=f"--dashboard-port {port}: found a port that cannot be used .addr"
-        ):
-            ConnectOptions(n_workers=1, dashboard_port=port).connect().__enter__()
-    with ConnectOptions(n_workers=1, dashboard_port=port).connect() as client:
-        assert client.dashboard_link == f"http://127.0.0.1:{port}/status"
-
-
-def test_a_scheduler_of_its_own_has_its_own_port():
-    with pytest.raises(SpecError, match="Omit --dashboard-port"):
-        ConnectOptions(scheduler="tcp://x:1", dashboard_port=8787).connect().__enter__()
-
-
-@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr("mkldist.run.cluster.CONNECT_SECONDS", 0.5)
     with (
