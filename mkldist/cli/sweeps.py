@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from mkldist.cli.options import (
 )
 from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize
-from mkldist.errors import EXIT_FAILED_RUNS, StoreError
+from mkldist.errors import EXIT_FAILED_RUNS
 from mkldist.results.folder import rewritten_files
 from mkldist.results.schema import RunState
 from mkldist.results.status import others_words
@@ -287,8 +286,7 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
     PATH is the folder of its results, its file or its name.
     While the sweep is at work, it names the runs that are being done.  A run counts as waiting
     until its outcome is recorded.  With --watch a terminal shows all this anew until the sweep
-    ends; a pipe gets a line for each change; before the sweep starts, it waits for it.  Ctrl-C ends
-    the look, and not the sweep.
+    ends; a pipe gets a line for each change.  Ctrl-C ends the look, and not the sweep.
     """
     from mkldist.errors import InputError
     from mkldist.results.folder import results_of
@@ -296,35 +294,13 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
 
     if watch and as_json:
         raise InputError("--watch", "--json beside it", "one of the two")
-    status = _watched(_begun(path, every), every) if watch else sweep_status(results_of(path))
+    status = _watched(results_of(path), every) if watch else sweep_status(results_of(path))
     if as_json:
         print_json(_status_document(status))
     else:
         console = standard_output()
         for part in _parts(status):
             console.print(part, highlight=False, soft_wrap=isinstance(part, str), markup=False)
-
-
-def _begun(path: Path, every: float) -> Path:
-    """Return the output folder of a sweep, as soon as there is one."""
-    from mkldist.results.folder import OutputFolder, results_of
-
-    waits = False
-    while True:
-        try:
-            folder = results_of(path)
-        except StoreError:
-            if path.is_dir():  # of several sweeps
-                raise
-        else:
-            if os.path.lexists(OutputFolder(folder).manifest):
-                return folder
-        if not waits:
-            click.echo(
-                f"no sweep has started in {path} yet; waiting for it, until Ctrl-C", err=True
-            )
-        waits = True
-        time.sleep(every)
 
 
 def _watched(path: Path, every: float) -> SweepStatus:

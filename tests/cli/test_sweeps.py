@@ -86,26 +86,6 @@ def test_a_pipe_gets_a_line_for_each_change_until_the_sweep_ends(tmp_path, monke
     assert "stopped with" in said  # the whole status comes last
 
 
-def test_a_look_may_begin_before_the_sweep(tmp_path, monkeypatch):
-    plan, folder, looks = made_up_plan(), tmp_path / "results" / "later", []
-
-    def sleep(seconds):
-        looks.append(seconds)
-        if len(looks) == 1:
-            folder.mkdir(parents=True)
-        else:
-            with claimed(folder, "made-up"):
-                lay_out(folder, plan, made_up_facts(plan))
-
-    monkeypatch.setattr(time, "sleep", sleep)
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(status_command, ["later", "--watch"], catch_exceptions=False)
-    assert done.exit_code == 0
-    assert len(looks) == 2
-    assert "waiting" in done.stderr
-    assert f"stopped with {len(plan.runs)} of" in done.output
-
-
 def test_ctrl_c_ends_the_look_alone(tmp_path, monkeypatch):
     def interrupted(seconds):
         raise KeyboardInterrupt
