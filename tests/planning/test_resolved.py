@@ -355,13 +355,11 @@ FEW = '[splits]\nkind = "semi-supervised"\nlabelled_per_class = 3\n'
         ("friedman1", '[[methods]]\nname = "level"\n', "level with loss hinge, which learns two"),
         ("iris", '[[methods]]\nname = "spicymkl"\nloss = "hinge"\n[[methods]]\nname = "level"\n'
          'C = { from = "spicymkl" }\n', "expected a data set of two classes"),
-        ("two_moons", '[[methods]]\nname = "level"\nkernel_weights = "shared"\n',
-         "more than two classes"),
         ("signs.npz", FEW + '[[methods]]\nname = "uniform"\n', "labels -1, 0 and 1"),
         ("two_moons", FEW + '[graph]\nkind = "epsilon"\nepsilon = 1e-9\n'
          '[[methods]]\nname = "lapsvm"\n', "no two of .* points of 'a' within 1e-09"),
     ],
-    ids=["labels", "two classes", "sharing", "unlabelled", "graph"],
+    ids=["labels", "two classes", "unlabelled", "graph"],
 )  # fmt: skip
 def test_methods_are_tried_on_the_loaded_data_and_their_splits(tmp_path, source, method, said):
     np.savez(tmp_path / "signs.npz", x=np.arange(60.0).reshape(30, 2), y=np.arange(30) % 3 - 1)
