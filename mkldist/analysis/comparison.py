@@ -390,13 +390,8 @@ class PairComparison:
         return Difference(metric.loss(first), metric.loss(second), -difference, -high, -low)
 
 
-@dataclass(frozen=True)
-class OverDataSets:
-    """Two methods over several data sets of the same loss.
-
-    Errors are compared as they are.  Losses of real values have the units of their labels, so each
-    is divided by that of the second method, and differences are shares of it.
-    """
+class OverDataSets(NamedTuple):
+    """Two methods over several data sets of the same loss."""
 
     first: str  # The methods and the loss
     second: str
@@ -498,11 +493,8 @@ def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
 def over_data_sets(compared: Sequence[PairComparison]) -> tuple[OverDataSets, ...]:
     """Compare the pairs of methods that several data sets have, over these.
 
-    Of several sizes of one data set the largest counts alone: the sizes share their points, and are
-    no independent data sets.
+    Losses of real values, in the units of their labels, count as shares of the second method's.
     """
-    import pandas as pd
-
     groups: dict[tuple[str, str, str], list[PairComparison]] = {}
     for one in compared:
         groups.setdefault((one.first, one.second, one.loss), []).append(one)
@@ -522,7 +514,7 @@ def over_data_sets(compared: Sequence[PairComparison]) -> tuple[OverDataSets, ..
         median = float(row["median_difference"])
         found.append(OverDataSets(first, second, loss, datasets, median, p_value, p_value))
     adjusted = holm(np.array([one.p_value for one in found])).tolist()
-    return tuple(replace(one, p_holm=p) for one, p in zip(found, adjusted, strict=True))
+    return tuple(one._replace(p_holm=p) for one, p in zip(found, adjusted, strict=True))
 
 
 def compare_sweeps(

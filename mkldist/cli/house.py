@@ -269,17 +269,15 @@ def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bo
     it, unless --banks names it.  --json asks nothing, and removes nothing without --yes.
     """
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.upkeep import check_roots, other_users, remove, stored_banks, total_bytes
+    from mkldist.run.upkeep import check_roots, remove, stored_banks, total_bytes
 
     banks = stored_banks(results)
     if yes:
         check_roots(results, banks, named)
     if as_json:
-        users = other_users(results, banks)
         rows = [
             {"folder": bank.root, "id": bank.id, "kernels": bank.words, "bytes": bank.n_bytes,
-             "copy": bank.copy, "copy_bytes": bank.copy_bytes,
-             "used_by": users.get((bank.root, bank.id), ())}
+             "copy": bank.copy, "copy_bytes": bank.copy_bytes}
             for bank in banks
         ]  # fmt: skip
         n_bytes = total_bytes(banks)
@@ -300,7 +298,7 @@ def clean_command(results: Path, yes: bool, named: tuple[Path, ...], as_json: bo
 def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     """Yield a line for the banks of each folder and data set, and one for their copies."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.run.upkeep import other_users, roots_elsewhere
+    from mkldist.run.upkeep import roots_elsewhere
 
     elsewhere = roots_elsewhere(folder, banks)
     groups: dict[tuple[Path, str], list[StoredBank]] = {}
@@ -309,14 +307,6 @@ def _bank_lines(folder: Path, banks: Sequence[StoredBank]) -> Iterator[str]:
     for (root, words), those in groups.items():
         size = readable_bytes(sum(bank.n_bytes for bank in those))
         yield f"{root}: {pluralize(len(those), 'bank')} of {words}, {size}"
-    shared = other_users(folder, banks)
-    if shared:
-        names = ", ".join(dict.fromkeys(name for users in shared.values() for name in users))
-        which = (
-            f"{pluralize(len(shared), 'bank of these is', 'banks of these are')} used by {names}"
-        )
-        them = "it" if len(shared) == 1 else "them"
-        yield f"NOTE: {which} too, which computes {them} again if needed"
     for root in elsewhere:
         yield f"NOTE: {root} is not beside {folder}: its banks may belong to other results"
     copies: dict[Path, list[StoredBank]] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,26 +91,6 @@ def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]
 
     roots = dict.fromkeys(bank.root for bank in banks)
     return tuple(root for root in roots if not is_here(root))
-
-
-def other_users(path: Path, banks: Sequence[StoredBank]) -> dict[tuple[Path, str], tuple[str, ...]]:
-    """Return the banks that other sweeps noted too, by root and id, with names of their folders.
-
-    These are looked for beside the sweep and beside the folder of banks.
-    """
-    if not os.path.lexists(OutputFolder(path).manifest):
-        return {}
-    here, users = path.resolve(), defaultdict[tuple[Path, str], list[str]](list)
-    for root in {bank.root for bank in banks}:
-        beside = {here.parent, root.parent.resolve()}
-        noting = {one.parent for folder in beside for one in folder.glob(f"*/{BANK_NOTE}")} - {here}
-        noted = ((folder, *entry) for folder in noting for entry in noted_banks(folder).items())
-        for folder, place, ids in sorted(noted):
-            if Path(place).resolve() == root.resolve():
-                for bank_id in set(ids):
-                    users[root, bank_id].append(folder.name)
-    keys = [(bank.root, bank.id) for bank in banks]
-    return {key: tuple(users[key]) for key in keys if key in users}
 
 
 def check_roots(path: Path, banks: Iterable[StoredBank], named: Iterable[Path]) -> None:

@@ -161,20 +161,6 @@ def test_what_was_printed_goes(root, words, typed):
     assert "no Gram matrices are stored" in clean("mine").output
 
 
-def test_banks_of_other_sweeps_are_told(root):
-    stored(root, np.ones((2, 4, 4)), "float64", "four")
-    for name, banks in {"other": ["two", "three"], "last": ["three"]}.items():
-        with claimed(Path("results") / name, name):
-            note_banks(Path("results") / name, str(root), banks)
-    lines = clean("mine").output.splitlines()
-    assert "NOTE: 1 bank of these is used by other too, which computes it again if needed" in lines
-    rows = json.loads(clean("mine", "--json").output)["banks"]
-    assert {row["id"]: row["used_by"] for row in rows} == {"one": [], "two": ["other"]}
-    alone = clean("results").output
-    assert "4 banks" in alone
-    assert "NOTE" not in alone
-
-
 @pytest.mark.parametrize("folder", ["results/banks", "results"])
 def test_a_folder_of_banks_is_emptied(root, folder):
     assert "3 banks" in clean(folder, "--yes").output
