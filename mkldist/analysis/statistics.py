@@ -116,33 +116,12 @@ def loss_interval(losses: Floats, overlap: Overlap, n_rows: float, most: float) 
     """Return the mean of a loss over the splits with a 95 % interval that keeps to its bounds.
 
     A loss between 0 and 1 has the interval of Clopper & Pearson for a share of ``n`` rows in the
-    manner of Korn & Graubard (1998): n is the number of rows at which a share p has the variance v
-    of the mean by Nadeau & Bengio, ``p (1 - p) / v``, times ``(t_n / t_J)²`` for the few splits
-    that tell v, and at most as many rows as were tested.  So equal losses on all splits, or none at
-    all, leave an interval too, and one split has that of its rows.  A loss without an upper bound
-    has Student's interval of its logarithm.
-
-    Parameters
-    ----------
-    losses : (J,) float64
-        Loss on each split; NaN for those without.
-    overlap : Overlap
-        Sizes of the parts.
-    n_rows : float
-        Number of rows that were tested, each counted once.
-    most : float
-        The greatest loss that there can be: 1 or infinity.
-
-    Returns
-    -------
-    Interval
-        The ends are NaN where nothing tells them: without rows, and for one split or a mean of 0
-        of a loss without an upper bound.
-
-    References
-    ----------
-    E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number
-    of positive counts estimated from survey data", Survey Methodology 24, 1998.
+    manner of Korn & Graubard (Survey Methodology 24, 1998): n is the number of rows at which a
+    share p has the variance v of the mean by Nadeau & Bengio, ``p (1 - p) / v``, times
+    ``(t_n / t_J)²`` for the few splits that tell v, and at most the `n_rows` that were tested.  So
+    equal losses on all splits, or none at all, leave an interval too, and one split has that of its
+    rows.  A loss without an upper bound (`most` is infinite) has Student's interval of its
+    logarithm, and NaN for one split or a mean of 0.  Splits without a loss (NaN) do not count.
     """
     known = np.asarray(losses, dtype=np.float64)
     known = known[~np.isnan(known)]

@@ -65,67 +65,16 @@ IDENTITY_COLUMNS = 3  # data set, bank and method
 def summary(tree: xr.DataTree) -> pd.DataFrame:
     """Return the results of a sweep, a row for each data set, bank, method and setting.
 
-    Means and standard deviations (with ``n - 1`` in the denominator) are over the splits whose run
-    is complete.  A mean of no run is NaN, and so is a deviation of one run.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``dataset``, ``bank``, ``method``, one for each hyperparameter, and
-
-        ``task``
-            ``classification`` or ``regression``;
-        ``complete``, ``failed``, ``waiting``, ``early``
-            numbers of runs by state; ``early`` runs are complete but missed their tolerance;
-        ``early_max_iter``, ``early_time_limit``, ``early_stalled``, ``early_rank_limit``,
-        ``early_memory_limit``
-            numbers of these by the reason for which they stopped;
-        ``metric``
-            name of the metric by which the rows are ranked;
-        ``test_error_mean``, ``test_error_sd``, ``test_error_low``, ``test_error_high``
-            fraction of misclassified test points, and its 95 % interval by
-            :func:`mkldist.analysis.loss_interval`; and so for every metric that the runs have:
-            ``balanced_error``, ``auc``, ``average_precision``, ``f1``, ``log_loss``, ``brier``,
-            or for regression ``rmse``, ``mae`` and ``r2``; with ``unlabelled_`` in front, those of
-            unlabelled points, such as ``unlabelled_error_mean`` and ``unlabelled_auc_mean``;
-        ``pooled``
-            number of test parts that lack a class.  Where there are any, the balanced error, AUC,
-            average precision and F1 (or R² of single rows) are those of all test rows of a
-            repetition together, and their deviations and intervals those of the jackknife;
-        ``constant_mean``
-            the metric of the best constant prediction, such as the most frequent class;
-        ``no_better``
-            true where the metric is no better than that by a one-sided corrected resampled t-test
-            at 0.05, or by the interval where the splits give no test;
-        ``active_mean``, ``active_sd``
-            number of kernels of more than 0.001 of the largest weight;
-        ``seconds_mean``, ``seconds_sd``
-            own time of the run and its share of the passes;
-        ``gap_max``
-            the largest certified relative duality gap; NaN where no run has one;
-        ``exact_gap_max``
-            the largest gap to the kernels themselves, of runs on a bank of factors;
-        ``sampled``
-            number of runs of which a sample of the points told that gap;
-        ``stationarity_max``
-            the largest stationarity, of methods whose problem is not convex;
-        ``validation_error_mean``, ``validation_error_sd``, ``validation_auc_mean`` …
-            metrics on the inner folds of a sweep with ``[selection]``;
-        ``lacking``
-            number of splits on which another row of the data set has a complete run and this has
-            none: their means are not of the same points;
-        ``best``
-            true in the rows of the smallest :func:`loss_of` their data set, among those that lack
-            no split and are not ``no_better``;
-        ``edge``
-            in the row of a method's smallest loss, the hyperparameters whose value there is the
-            least or the greatest of several, such as ``C = 1000``; else empty, as where another
-            value gives the same loss.
+    Means, standard deviations (with ``n - 1`` in the denominator) and 95 % intervals are over the
+    splits whose run is complete, in columns that end with ``_mean``, ``_sd``, ``_low``, ``_high``:
+    of every metric of test, unlabelled and inner parts, of active kernels and of seconds.  Beside
+    them stand the numbers of runs by state, and of those that stopped early by reason; the
+    ``metric`` that ranks the rows; ``pooled``, the number of test parts that lack a class;
+    ``constant_mean``, the metric of the best constant prediction, and ``no_better`` than it by a
+    test; the largest gaps and stationarity; ``lacking``, the number of splits on which another row
+    of the data set has a complete run and this has none; ``best``, true in the rows of the smallest
+    :func:`loss_of` their data set among those that lack no split and are not ``no_better``; and
+    ``edge``, the hyperparameters whose value in a method's best row is at an end of its grid.
     """
     import pandas as pd
 
@@ -134,20 +83,10 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
-    """Return the results of a sweep with ``[selection]``, a row for each data set, bank and method.
+    """Return :func:`summary` at the setting selected in each split, without dims of settings.
 
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        As :func:`mkldist.open_results` returns it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of :func:`summary`, at the setting selected in each split.  The columns of
-        hyperparameters hold text: the value, or the least and the greatest one if splits differ.
-        ``edge`` names the hyperparameters whose selected value is the least or the greatest of its
-        grid in most splits.
+    The columns of hyperparameters hold text: the value, or the least and the greatest one if splits
+    differ.  ``edge`` names those whose selected value is at an end of its grid in most splits.
     """
     chosen = selected(tree)
     table = summary(chosen)

@@ -360,13 +360,7 @@ BATCHES_PER_THREAD = 2
 
 
 def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
-    """Divide splits into groups, so that every thread gets a few batches of one shared bank.
-
-    Examples
-    --------
-    >>> split_groups(range(5), 1)
-    [[0, 1, 2], [3, 4]]
-    """
+    """Divide splits into groups, so that every thread gets a few batches of one shared bank."""
     wanted = min(len(splits), BATCHES_PER_THREAD * max(1, n_threads))
     return [part.tolist() for part in np.array_split(np.asarray(splits), wanted)]
 

@@ -625,13 +625,7 @@ def others_words(others: Sequence[Share]) -> str:
 
 
 def percent(found: Interval) -> str:
-    """Return a share and its interval in per cent.
-
-    Examples
-    --------
-    >>> percent(Interval(0.62, 0.5, 0.714)), percent(Interval(0.124, float("nan"), float("nan")))
-    ('62 [50, 71]', '12')
-    """
+    """Return a share and its interval in per cent."""
     return _with_ends(found, lambda value: f"{100.0 * value:z.0f}")
 
 

@@ -41,34 +41,9 @@ def export(
 ) -> tuple[Path, ...]:
     """Write the results of a sweep, or of several, to a file, and kernel weights to a second one.
 
-    Parameters
-    ----------
-    path : str or Path, or a sequence of them
-        The sweep's output folder; of several sweeps those of all, as :func:`mkldist.open_results`
-        joins them.
-    format : str
-        ``"netcdf"`` and ``"zarr"`` write the whole tree, each node as a group.  ``"parquet"`` and
-        ``"csv"`` write one row per run with its hyperparameters and every number that it reported,
-        and beside it a file ``NAME.weights`` with one row per kernel of non-zero weight.
-    destination : str or Path
-        The file, or the folder of zarr, which appears when it is whole.  It must not have the
-        ending of another format.
-    overwrite : bool, optional
-        Replace an existing file.
-
-    Returns
-    -------
-    tuple of Path
-        The file `destination`, and the file of weights if there is one.
-
-    Raises
-    ------
-    mkldist.errors.StoreError
-        If there are no results or they are damaged.
-    mkldist.errors.OutputError
-        If the file exists already or cannot be written.
-    mkldist.errors.InputError
-        For an unknown format, or one whose package is not installed.
+    `format` is ``"netcdf"`` or ``"zarr"``, which hold the whole tree, each node as a group; or
+    ``"parquet"`` or ``"csv"``, which hold one row per run, and beside it a file ``NAME.weights``
+    with one row per kernel of non-zero weight.  The file appears when it is whole.
     """
     if format not in FORMATS:
         raise InputError(
@@ -183,11 +158,5 @@ ENDINGS = {"netcdf": ".nc", "zarr": ".zarr", "parquet": ".parquet", "csv": ".csv
 
 
 def format_of(ending: str) -> str | None:
-    """Return the format whose files have this ending, or None.
-
-    Examples
-    --------
-    >>> format_of(".nc"), format_of(".txt")
-    ('netcdf', None)
-    """
+    """Return the format whose files have this ending, or None."""
     return next((name for name, known in ENDINGS.items() if known == ending), None)

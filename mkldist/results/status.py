@@ -175,13 +175,7 @@ def other_runs(folder: Path) -> int:
 
 
 def others_words(count: int) -> str:
-    """Return a sentence on recorded runs that have no place in the results; nothing without any.
-
-    Examples
-    --------
-    >>> others_words(0)
-    ''
-    """
+    """Return a sentence on recorded runs that have no place in the results; nothing without any."""
     if not count:
         return ""
     runs = pluralize(count, "recorded run")

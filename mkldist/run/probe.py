@@ -332,13 +332,7 @@ def probe_environment(places: tuple[SharedStorage, ...], dask_worker: Any) -> En
 
 
 def reply_name(address: str) -> str:
-    """Return the name under which a worker replies.
-
-    Examples
-    --------
-    >>> reply_name("tcp://10.0.0.1:4000")
-    'tcp-10.0.0.1-4000'
-    """
+    """Return the name under which a worker replies."""
     return re.sub(r"[:/]+", "-", address).strip("-")
 
 

@@ -205,14 +205,6 @@ def describe(counts: Counts, rate: float | None = None) -> str:
 
     The remaining time is a least one where the quickest runs of unfinished batches have set the
     rate.
-
-    Examples
-    --------
-    >>> counts = Counts(runs=80, runs_done=20, runs_failed=1, doing="solving")
-    >>> describe(counts, 2.0)
-    'solving: 20 of 80 runs, 2.0 a second, at least 00:30 left, 1 failed'
-    >>> describe(replace(counts, runs_of_ended_batches=16), 2.0)
-    'solving: 20 of 80 runs, 2.0 a second, 00:30 left, 1 failed'
     """
     parts = []
     if counts.bytes and len(counts.built) < counts.banks:
@@ -232,13 +224,7 @@ def describe(counts: Counts, rate: float | None = None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as minutes and seconds, with hours if there are any.
-
-    Examples
-    --------
-    >>> duration(61), duration(3600)
-    ('01:01', '1:00:00')
-    """
+    """Return a time as minutes and seconds, with hours if there are any."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes:02d}:{rest:02d}"

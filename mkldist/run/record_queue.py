@@ -61,11 +61,6 @@ def build_key(bank: str, blocks: Sequence[int]) -> str:
     """Return the name of a task that builds blocks.
 
     No two tasks in flight have a block in common, so that the first one will do.
-
-    Examples
-    --------
-    >>> build_key("d41d8cd9", (3, 4))
-    'd41d8cd9 from block 3'
     """
     return f"{bank} from block {blocks[0]}"
 

@@ -129,13 +129,7 @@ class Rerun:
 
 
 def rerun_folder(results: Path) -> Path:
-    """Return the folder beside some results that holds those of a rerun by default.
-
-    Examples
-    --------
-    >>> rerun_folder(Path("results/quickstart")).as_posix()
-    'results/quickstart-rerun'
-    """
+    """Return the folder beside some results that holds those of a rerun by default."""
     path = results.absolute() if not results.name else results
     return path.with_name(path.name + ENDING)
 

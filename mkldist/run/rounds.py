@@ -70,13 +70,7 @@ def setting_key(values: Values) -> Setting:
 
 
 def survivors(losses: Mapping[int, float], factor: int) -> list[int]:
-    """Return the trials that go on: those of least loss, of equal ones the first.
-
-    Examples
-    --------
-    >>> survivors({0: 0.2, 1: 0.1, 2: 0.3, 3: 0.1}, 2)
-    [1, 3]
-    """
+    """Return the trials that go on: those of least loss, of equal ones the first."""
     best = sorted(losses, key=lambda trial: (losses[trial], trial))
     best = best[: -(-len(losses) // factor)]
     return sorted(trial for trial in best if math.isfinite(losses[trial]))

@@ -37,15 +37,7 @@ def shipped_sweeps() -> dict[str, Path]:
 
 
 def sweep_file(given: Path) -> Path:
-    """Return the sweep file that a path or name means: ``NAME.toml`` here, in ``sweeps/``, or ours.
-
-    Examples
-    --------
-    >>> sweep_file(Path("quickstart")).name
-    'quickstart.toml'
-    >>> sweep_file(Path("of-my-own.toml")).name
-    'of-my-own.toml'
-    """
+    """Return the sweep file of a path or name: ``NAME.toml`` here, in ``sweeps/``, or ours."""
     if given.is_file() or len(given.parts) != 1:
         return given
     name = f"{given.name.removesuffix('.toml')}.toml"

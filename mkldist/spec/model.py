@@ -115,13 +115,7 @@ FROM = "from"
 
 
 def is_from_method(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Return True if a value of a parameter is meant to come from another method.
-
-    Examples
-    --------
-    >>> is_from_method({"from": "spicymkl"}), is_from_method({"low": 1, "high": 10})
-    (True, False)
-    """
+    """Return True if a value of a parameter is meant to come from another method."""
     return isinstance(value, dict) and FROM in value
 
 
