@@ -125,12 +125,6 @@ def solver_lines(plan: Plan, n_problems: Mapping[str, int]) -> list[str]:
     return [f"solvers:   {n_solvers}: a run has {of}{',' * (classes and folds)}{on}"]
 
 
-def graph_lines(plan: Plan) -> list[str]:
-    """Return a line on the graphs, if there are any."""
-    graphs = {(run.dataset, run.split) for run in plan.runs if run.graph is not None}
-    return [f"graphs:    {len(graphs)} Laplacians, one for each split"] * bool(graphs)
-
-
 def factor_lines(plan: Plan) -> list[str]:
     """Return two lines on banks of factors, if there are any."""
     banks = [bank for bank in plan.banks if bank.is_factored]
@@ -439,7 +433,9 @@ class SweepPlan:
         yield from solver_lines(self.plan, self.n_problems)
         kernels = pluralize(self.n_kernels, "Gram matrix", "Gram matrices")
         yield f"kernels:   {kernels} in {pluralize(self.n_banks, 'bank')}"
-        yield from graph_lines(self.plan)
+        graphs = {(run.dataset, run.split) for run in self.plan.runs if run.graph is not None}
+        if graphs:
+            yield f"graphs:    {len(graphs)} Laplacians, one for each split"
         yield from factor_lines(self.plan)
         stored = {bank.is_factored for bank in self.plan.banks if bank.stored}
         what = {False: "Gram matrices", True: "factors"}

@@ -22,7 +22,7 @@ from mkldist.methods.regularizers import Regularizer, written
 from mkldist.results.folder import OutputFolder, output_path, sweep_file_of
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
-from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, file_name, make_absolute
+from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, data_files, file_name
 from mkldist.spec.kinds import as_path, check_flags, spelled, toml_text
 from mkldist.spec.load import apply_override, document_of, item_at, load_sweep, name_of, naming
 from mkldist.spec.model import SweepSpec
@@ -259,7 +259,10 @@ class SweepInputs:
             model = load_sweep(file)
             return cls(model, file, output_path(model, place), file, FROM_FILES)
         document = document_of(file) if file is not None else _document(spec)
-        make_absolute(document, file.absolute().parent if file is not None else Path.cwd())
+        base = file.absolute().parent if file is not None else Path.cwd()
+        for table, key in data_files(document):  # the words may move to another folder
+            if (base / table[key]).exists():
+                table[key] = str((base / table[key]).absolute())
         if isinstance(methods := document.get("methods"), list):
             document["methods"] = [_as_text(one, f"methods.{name_of(one)}") for one in methods]
         _change(document, changes or {})

@@ -499,7 +499,8 @@ def cautions(facts: Facts) -> list[Caution]:
          "Their spread and intervals are those of the jackknife, which leaves out one fold."),
         ("Kernels that say nothing", _silent(facts),
          "Other widths may say more. The documentation of kernels has the rule."),
-        ("Splits missing", _missing_splits(facts),
+        ("Splits missing", [f"{named(names)} on {one.dataset}" for one in facts.compared
+         if (names := [str(n) for n in one.losses if n not in without_gaps(one.losses)])],
          "Means of fewer splits are not compared with others."),
         ("Best value at the edge of its grid", edges_of(facts.ranked), "Extend it."),
         ("Stopped before the tolerance", early_of(records(facts.summary)),
@@ -521,13 +522,6 @@ def _silent(facts: Facts) -> Iterator[str]:
         for bank, words in found.get("kernels", {}).items():
             if words:
                 yield f"{dataset}, bank {bank}: {words}"
-
-
-def _missing_splits(facts: Facts) -> Iterator[str]:
-    """Yield the methods that lack a split that another method has."""
-    for one in facts.compared:
-        if names := [str(n) for n in one.losses if n not in without_gaps(one.losses)]:
-            yield f"{named(names)} on {one.dataset}"
 
 
 def _unstable(facts: Facts) -> Iterator[str]:
@@ -578,13 +572,6 @@ def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
     ]  # fmt: skip
 
 
-def _both(pair: OverDataSets) -> tuple[str, str]:
-    """Return both methods, told apart where they have one name."""
-    if pair.first != pair.second:
-        return pair.first, pair.second
-    return f"{pair.first} of the first results", f"{pair.second} of the second results"
-
-
 def p_words(test: OverDataSets) -> str:
     """Return the adjusted p-value of a test, and say where it is not the p-value itself."""
     if math.isnan(test.p_holm):
@@ -595,7 +582,9 @@ def p_words(test: OverDataSets) -> str:
 
 def _over(over: OverDataSets) -> str:
     """Return what the data sets together say about two methods."""
-    (first, second), count = _both(over), f"{len(over.datasets)} data sets"
+    first, second, count = over.first, over.second, f"{len(over.datasets)} data sets"
+    if first == second:
+        first, second = f"{first} of the first results", f"{second} of the second results"
     if len(over.datasets) < FEWEST_DATA_SETS:
         return f"{count} are too few for a test over them: it needs {FEWEST_DATA_SETS}."
     return (

@@ -64,13 +64,6 @@ class SavedInputs:
         ]
 
 
-def make_absolute(document: Any, base: Path) -> None:
-    """Let the paths of data files start at the root, since the words may move to another folder."""
-    for table, key in data_files(document):
-        if (base / table[key]).exists():
-            table[key] = str((base / table[key]).absolute())
-
-
 def data_files(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield each table of a data set with the key of a file."""
     for place in ("datasets", "graph") if isinstance(document, dict) else ():

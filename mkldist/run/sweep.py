@@ -93,13 +93,6 @@ OF_CALL = ("name", "outputs", "memory", "wall_time", "worker_wait")
 """Keys of a sweep on which no result depends."""
 
 
-def dashboard_line(link: str, *, own: bool) -> str:
-    """Return a line with the address of the dashboard, or with what it lacks."""
-    if own and find_spec("bokeh") is None:
-        return "dashboard: none without bokeh; pip install 'mkldist[dashboard]' installs it"
-    return f"dashboard: {link}"
-
-
 def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
     """Return the first line of a call: what is to do, what is recorded, and where it goes."""
     before = len(rounds.most.runs) - n_left
@@ -107,12 +100,6 @@ def opening_note(rounds: Rounds, n_left: int, output: Path) -> str:
     recorded = f", {before} {are} recorded already" if before else ""
     runs = f"{_at_most(rounds)}{pluralize(n_left, 'run')} to do"
     return f"{rounds.spec.name}: {runs}{recorded}; output in {output}"
-
-
-def resume_note(rounds: Rounds, n_recorded: int, resume_command: str) -> str:
-    """Return how much of a sweep is recorded, and the command that does the rest."""
-    runs = f"{_at_most(rounds)}{len(rounds.most.runs)} runs"
-    return f"{n_recorded} of {runs} are recorded; resume with: {resume_command}"
 
 
 def _at_most(rounds: Rounds) -> str:
@@ -293,7 +280,11 @@ class _Sweep:
             was_damaged = lay_out(self.folder.path, self.plan, facts, environment)
         if was_damaged:
             self.mended.append("the layout of the results was damaged, and is made anew")
-        self._mend_note()
+        if is_note_damaged(self.folder.path):  # though no run may be left that needs one
+            self.noted_root()
+            with writing(self.folder.path):
+                drop_damaged_note(self.folder.path)  # where nothing is stored
+            self.mended.append("the note of stored Gram matrices was damaged, and is made anew")
         return self.store.states()
 
     def mend_snapshots(self) -> None:
@@ -321,14 +312,6 @@ class _Sweep:
             note_banks(self.folder.path, root, stored)
         return root
 
-    def _mend_note(self) -> None:
-        """Write a damaged note of banks anew, though no run may be left that needs one."""
-        if is_note_damaged(self.folder.path):
-            self.noted_root()
-            with writing(self.folder.path):
-                drop_damaged_note(self.folder.path)  # where nothing is stored
-            self.mended.append("the note of stored Gram matrices was damaged, and is made anew")
-
     def work(
         self,
         before: Collection[str],
@@ -348,14 +331,14 @@ class _Sweep:
                 progress.note(line)
             progress.show(replace(self._counts(before), doing="starting workers"))
             with options.connect() as client:
-                if client.dashboard_link:
-                    own = options.scheduler is None
-                    progress.note(dashboard_line(client.dashboard_link, own=own))
+                if client.dashboard_link and (options.scheduler or find_spec("bokeh")):
+                    progress.note(f"dashboard: {client.dashboard_link}")
                 with self._pool(client, options, progress) as pool:
                     self._do_rounds(client, before, options, progress, pool)
         except (KeyboardInterrupt, OutOfTimeError) as error:
             recorded = self.recorded()
-            how = resume_note(self.rounds, len(recorded), resume_command)
+            runs = f"{_at_most(self.rounds)}{len(self.rounds.most.runs)} runs"
+            how = f"{len(recorded)} of {runs} are recorded; resume with: {resume_command}"
             if isinstance(error, OutOfTimeError):
                 if len(recorded) <= len(before):
                     how += "; no run has ended in this time, so give it more"

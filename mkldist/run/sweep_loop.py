@@ -419,11 +419,6 @@ class SweepLoop:
         """Return the number of threads among which to divide work; 0 if it is unknown."""
         return max(self._tasks.n_threads, self._work.expected_threads)
 
-    def _n_at_once(self) -> int:
-        """Return how many batches may be done at the same time on one machine."""
-        batches = max(1, self._queue.unfinished_batches)
-        return min(self._tasks.threads_of_a_machine or self._threads() or batches, batches)
-
     def _admitted(self) -> tuple[str, ...] | None:
         """Return the addresses of the workers that may do tasks; None for all."""
         return None if self._pool is None else self._pool.admitted()
@@ -439,8 +434,10 @@ class SweepLoop:
             else:
                 ref = self._work.banks[BankKey.of(item.runs[0])]
                 before = self._before(item.runs)
+                batches = max(1, self._queue.unfinished_batches)
+                threads = self._tasks.threads_of_a_machine or self._threads() or batches
                 task = BatchTask(
-                    ref, item.runs, settings, self._n_at_once(), item.builds, before,
+                    ref, item.runs, settings, min(threads, batches), item.builds, before,
                     self._admitted(),
                 )  # fmt: skip
                 self._tasks.submit(item, solve_batch, task)

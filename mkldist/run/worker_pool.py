@@ -133,7 +133,9 @@ class WorkerPool:
         since = None
         noted = seen = time.monotonic()
         while True:
-            usable = self._usable(there := self._present())
+            with reaching(self._client):
+                there: dict[str, int] = self._client.nthreads()
+            usable = self._usable(there)
             all_replied = all(one in self._probed for one in there)
             if usable and all_replied:
                 break
@@ -199,12 +201,6 @@ class WorkerPool:
     def close(self) -> None:
         """Take back the data that were published."""
         self._publisher.close()
-
-    def _present(self) -> dict[str, int]:
-        """Return the threads of the workers that are there."""
-        with reaching(self._client):
-            there: dict[str, int] = self._client.nthreads()
-        return there
 
     def _usable(self, there: Collection[str]) -> list[str]:
         """Return the workers that may be used; have new ones probed."""

@@ -31,7 +31,6 @@ from mkldist.results.folder import WORK_NOTE
 from mkldist.results.journal import Journal
 from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
-from mkldist.run import sweep
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.progress import (
     Counts,
@@ -43,7 +42,6 @@ from mkldist.run.progress import (
     duration,
     make_progress,
 )
-from mkldist.run.sweep import dashboard_line
 from mkldist.run.sweep_setup import (
     SMALL_SECONDS,
     WallTime,
@@ -530,15 +528,6 @@ def test_a_sweep_ends_at_its_time_and_the_same_call_resumes(tmp_path, monkeypatc
     outcome = run_here(text, output, None)
     assert outcome.skipped == recorded
     assert outcome.computed == 6 - recorded
-
-
-LINK = "http://127.0.0.1:8787/status"
-
-
-def test_without_bokeh_the_line_says_what_installs_it(monkeypatch):
-    monkeypatch.setattr(sweep, "find_spec", lambda name: None)
-    assert "pip install 'mkldist[dashboard]'" in dashboard_line(LINK, own=True)
-    assert LINK in dashboard_line(LINK, own=False)  # that scheduler has packages of its own
 
 
 TEN = Dataset("d", np.zeros((10, 1)), np.zeros(10), None)
