@@ -189,7 +189,8 @@ def _view_facts(
         own, format = inspected(path, known=(id,))
         if not own:
             expected = "a table with a column that names its rows"
-            raise DataError(f"--view {name}", f"arrays in {path}", expected)
+            hint = "Add it to the sweep file: [[datasets.views]] joins arrays by their ids, too"
+            raise DataError(f"--view {name}", f"arrays in {path}", expected, hint)
         try:
             id, key = joining(columns, own, id, f"--view {name} ({path})")
         except DataError:

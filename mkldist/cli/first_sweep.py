@@ -311,7 +311,8 @@ def _roles(look: TableProfile, joins: str = "") -> Iterator[str]:
         said = joins or f"names {named}, so it is no feature"
         yield _line(f"id = {spelled(look.id, None)}", said)
     ignored, groups = list(look.ignored), look.groups
-    if groups is not None and groups.name != look.id and _hinders_groups(look, groups):
+    of_view = not look.label  # whose rows the data divide
+    if groups and groups.name != look.id and (of_view or _hinders_groups(look, groups)):
         ignored.append(groups)
     if ignored:
         copies = {column.name for column in look.copies}

@@ -387,7 +387,7 @@ def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     frame["sex"] = np.where(np.arange(40) % 4 > 1, "f", "m")
     view = frame.sample(frac=1.0, random_state=0).rename(columns={"sex": "gender", "age": "bmi"})
     frame.to_csv("t.csv", index=False)
-    view.to_csv("v.csv", index=False)
+    view.assign(donor=np.arange(40) % 8).to_csv("v.csv", index=False)
     done = run_init("t.csv", "--label", "state", "--view", "v=v.csv", "--id", "patient")
     assert done.output.count("# says the label") == 2
     view[["patient", "state"]].to_csv("labels.csv", index=False)
@@ -396,7 +396,7 @@ def test_copies_of_the_label_are_left_out_of_table_and_views_and_said():
     (dataset,) = load_sweep(Path("t.toml")).datasets
     assert (dataset.ignore, dataset.categorical) == (("sick",), ("sex",))
     view_keys = dataset.views[1].ignore, dataset.views[1].categorical
-    assert view_keys == (("state", "sick"), ("gender",))
+    assert view_keys == (("state", "sick", "donor"), ("gender",))
     text = Path("t.toml").read_text().replace('["sick"]', '["age"]')
     Path("other.toml").write_text(text)
     shown = CliRunner().invoke(plan_command, ["other.toml"]).output

@@ -196,6 +196,16 @@ def test_what_is_no_table_is_refused(tmp_path, text, said):
         read_columns(path)
 
 
+@pytest.mark.parametrize("gaps", [[], [""], ["?"], ["", "NA", "-"]])
+def test_numbers_of_nines_are_missing_ones_beside_any_others(tmp_path, gaps):
+    cells = [*map(str, range(20, 40)), "-999", "-999", *gaps]
+    rows = [f"{cell},{i}.5,{'xy'[i % 2]}" for i, cell in enumerate(cells)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,label", *rows]))
+    columns, format = inspected(tmp_path / "t.csv")
+    assert set(format.missing_values) == {-999, *gaps} & {-999, "-"}
+    assert columns["a"].n_missing == 2 + len(gaps)
+
+
 def test_texts_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,class\n{'word ' * 30_000},a\n")
