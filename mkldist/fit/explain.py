@@ -66,7 +66,6 @@ MOST_VALUES = 10**10
 """Kernel values that all splits together may need; more would take minutes."""
 OF_CHANGES = 0.2
 """Share of these that the changes of all sets of a level may need."""
-UNIFORM = "uniform"
 SCALES = {"trace", "cosine", "variance"}
 """Normalisations after which kernels have one scale."""
 
