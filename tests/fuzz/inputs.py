@@ -38,6 +38,7 @@ from tests.fuzz.mutations import Draw, changed, damaged
 SOURCES = Path(__file__).with_name("sweeps")
 N_ROWS = 24
 GROUP, TABLE = "group.zarr", "table.zarr"
+NEW_ROWS, NAMED = "new rows of ", "named"
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(N_ROWS, 3)).round(3)
 LABELS = np.where(POINTS[:, 0] > 0, "yes", "no")
@@ -118,8 +119,9 @@ def prepare(folder: Path) -> None:
     }
     output = folder / "small"
     mkldist.sweep(sweep, output=output, workers=0, progress=False)
-    model = mkldist.MKLClassifier("uniform").fit(POINTS, LABELS).to_model()
-    model.save(folder / "small.model")
+    for name, points in (("small", POINTS), (NAMED, _frame()[["a", "b", "c"]])):
+        model = mkldist.MKLClassifier("uniform").fit(points, LABELS).to_model()
+        model.save(folder / f"{name}.model")
 
 
 def kinds() -> list[Kind]:
@@ -142,7 +144,11 @@ def kinds() -> list[Kind]:
         Kind("model", partial(_wrong_bytes, "small.model"), _model),
         Kind("forged model", partial(_forged, "small.model"), _load_model),
         Kind("forged record", partial(_forged, "small/records.journal"), _record),
-        Kind("new rows", partial(_wrong_bytes, "d.csv"), _predict),
+        *(
+            Kind(f"{NEW_ROWS}{name}", partial(_wrong_bytes, name), _predict)
+            for name in _tables()
+            if name != "grams.npz"
+        ),
     ]
 
 
@@ -321,8 +327,11 @@ def _output(file: Path) -> Path:
 
 
 def _predict(file: Path) -> None:
-    model = mkldist.load_model(file.with_name("small.model"))
-    write_predictions(model, file, file.with_name("predicted.csv"), overwrite=True)
+    """Predict the rows of a file by the model of its columns, which have names in tables."""
+    is_named = file.suffix in (".csv", ".gz", ".parquet")
+    model = mkldist.load_model(file.with_name(f"{NAMED if is_named else 'small'}.model"))
+    target, ignored = file.with_name("predicted.csv"), ["label"] if is_named else []
+    write_predictions(model, file, target, ignored=ignored, overwrite=True)
 
 
 def _load_model(file: Path) -> None:
