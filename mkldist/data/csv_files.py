@@ -36,7 +36,7 @@ EXTENSIONS = (
 SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
 LOOKED_AT = 200  # first rows by which a header is told from a row
-LOOKED_AT_CELLS = 2**20
+LOOKED_AT_CELLS = 2**17  # of wide tables, but ten rows at least
 BEGINNING = 2**24  # bytes by which an encoding is told
 SHOWN = 4
 COMMENTS = ("#", "%")
@@ -157,15 +157,16 @@ def likely_format(
                 text = codecs.getincrementaldecoder(encoding)().decode(start)
                 keys |= {} if encoding == marked else {"encoding": encoding}
                 break
-    sign = _sign_of_comments([line for line in text.splitlines()[:LOOKED_AT] if line.strip()])
+    first_lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))
+    sign = _sign_of_comments([line for line in first_lines if line.strip()])
     if sign:
         keys["comment"] = sign
     with open_csv(path, where, TableFormat(**{**keys, "header": False})) as table:
-        frame, _ = next(table.read(table.names, LOOKED_AT))
+        frame, _ = next(table.read(table.names, _n_looked_at(len(table.names))))
         first, *rows = frame.to_numpy().tolist()
     if header is None and looks_like_row([name.strip() for name in first], rows, known):
         keys["header"] = False
-    _, separator, _ = _plain_lines(io.StringIO(text), TableFormat(**keys), where, [])
+    _, separator, _ = _plain_lines(first_lines, TableFormat(**keys), where, [])
     cells = {cell.strip() for row in rows for cell in row} if separator == ";" else set()
     if any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells)):
         keys["decimal"] = ","
@@ -234,8 +235,7 @@ def named_columns(
     names, given = list(map(cell_text, first)), list(format.names)
     if not any(names):
         raise DataError(where, "no names and no rows", "a header of column names", REWRITE)
-    count = min(LOOKED_AT, max(10, LOOKED_AT_CELLS // len(names)))
-    looked_at = list(islice(rows, count))
+    looked_at = list(islice(rows, _n_looked_at(len(names))))
     if format.header is False or (given and format.header is None):
         looked_at.insert(0, (line, first))
         names = list(numbered_features(len(names), where))
@@ -259,6 +259,11 @@ def named_columns(
         found = f"{pluralize(len(given), 'name')} of {pluralize(len(names), 'column')}"
         raise DataError(f"{where}: names", found, "a name for each", "Correct names")
     return given or names, chain(looked_at, rows)
+
+
+def _n_looked_at(n_columns: int) -> int:
+    """Return the number of first rows by which a header is told from a row."""
+    return min(LOOKED_AT, max(10, LOOKED_AT_CELLS // n_columns))
 
 
 def _shortened(rows: Iterable[tuple[int, list[str]]], n_fields: int) -> Rows:
