@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import glob
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mkldist.core.durable import Buffer, output_error, remove_temporaries, write_file
+from mkldist.core.durable import (
+    Buffer,
+    make_folder,
+    output_error,
+    remove_temporaries,
+    temporary_path,
+    write_file,
+)
 from mkldist.errors import OutputError, StoreError, UnreadableError
 
 LAPLACIANS = "laplacians"
@@ -111,13 +119,20 @@ class ByteStore:
                 filesystem.rm_file(path)
 
     def clear(self) -> None:
-        """Remove all files, those at the top first, as no bank opens without them."""
+        """Remove all files; of a URL those at the top first, as no bank opens without them."""
+        self.discard_abandoned()
+        if self.is_local:
+            with self.writable(""), suppress(*NO_FILE):
+                if os.path.lexists(self.location):
+                    make_folder(self.temporaries, durable=False)
+                    shutil.rmtree(Path(self.location).rename(temporary_path(self.temporaries)))
+            return
         for name in self.names():
             if "/" not in name:
                 self.remove(name)
         filesystem, base = self.file_system()
         with self.writable(""), suppress(*NO_FILE):
-            filesystem.rm(base if self.is_local else glob.escape(base), recursive=True)
+            filesystem.rm(glob.escape(base), recursive=True)
 
     def discard_abandoned(self) -> None:
         """Remove the temporary files of killed writers; an object store keeps no part of a file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import uuid
 from itertools import combinations
 from pathlib import Path
@@ -295,6 +296,20 @@ def test_what_is_put_is_there_and_its_folder_is_listed(root):
     open_bytes(root, "a").clear()
     assert open_bytes(root, "a").get("gram/c/0") is None
     assert open_bytes(root, "b").get("gram/c/0") == b"abcde"
+
+
+def test_a_removal_that_is_cut_short_leaves_no_part_of_a_bank_in_its_place(tmp_path, monkeypatch):
+    blobs = open_bytes(tmp_path, "a")
+    blobs.put("c/0", [b"abc"])
+
+    def interrupt(folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            blobs.clear()
+    assert (blobs.names(), list_folders(tmp_path)) == ([], [])
 
 
 def test_urls_of_files_are_paths(tmp_path):
