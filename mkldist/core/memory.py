@@ -6,9 +6,10 @@ Plans predict memory by these rules, and tasks keep to them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 GIB = 2**30
@@ -24,22 +25,25 @@ def physical_memory() -> int:
     """Return the bytes of memory of this machine, or of the container or job that this is in."""
     import psutil
 
-    return min([int(psutil.virtual_memory().total), *_group_limits()])
+    return min([int(psutil.virtual_memory().total), *_group_limits(GROUPS, CONTROLLERS)])
 
 
-def _group_limits() -> Iterator[int]:
-    """Yield the limits of the control groups that hold this process, of both versions of Linux."""
+@cache
+def _group_limits(groups: Path, controllers: Path) -> tuple[int, ...]:
+    """Return the limits of the control groups that hold this process, of both versions of Linux."""
+    limits = list[int]()
     with suppress(OSError):  # of other systems
-        for line in GROUPS.read_text().splitlines():
-            _, controllers, group = line.split(":", 2)
-            if controllers not in ("", "memory"):
+        for line in groups.read_text().splitlines():
+            _, controller, group = line.split(":", 2)
+            if controller not in ("", "memory"):
                 continue
-            name = "memory.limit_in_bytes" if controllers else "memory.max"
-            top = CONTROLLERS / controllers
+            name = "memory.limit_in_bytes" if controller else "memory.max"
+            top = controllers / controller
             inner = top / group.lstrip("/")
             for folder in (inner, *inner.parents)[: len(inner.parts) - len(top.parts) + 1]:
                 with suppress(OSError, ValueError):  # without a limit, or not to be seen from here
-                    yield int((folder / name).read_text())
+                    limits.append(int((folder / name).read_text()))
+    return tuple(limits)
 
 
 def at_most_half(n_bytes: float) -> str:
@@ -57,7 +61,7 @@ def available_memory() -> int:
     """Return the bytes that processes can get: free ones, and those of files that are cached."""
     import psutil
 
-    return min([int(psutil.virtual_memory().available), *_group_limits()])
+    return min([int(psutil.virtual_memory().available), *_group_limits(GROUPS, CONTROLLERS)])
 
 
 # Without a memory limit these bytes apply; with one, a share is the limit divided by the divisor.
