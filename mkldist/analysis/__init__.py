@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mkldist.analysis.growth import *
     from mkldist.analysis.losses import *
     from mkldist.analysis.statistics import *
+    from mkldist.analysis.summary import selected_summary as selected_summary
 
 _NAMES = {
     "mkldist.analysis.comparison": ("agreement compare_sweeps"),
@@ -26,6 +27,7 @@ _NAMES = {
     "mkldist.analysis.losses": "compare_methods compare_over_data_sets compared_losses",
     "mkldist.analysis.growth": "scaling scaling_fits",
     "mkldist.analysis.explanation": ("selection_frequency selection_table weights_at_best"),
+    "mkldist.analysis.summary": "selected_summary",
     "mkldist.analysis.statistics": (
         "Overlap corrected_interval corrected_t_test correlated_posterior friedman "
         "holm pairwise_wilcoxon selection_stability"

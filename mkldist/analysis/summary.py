@@ -83,10 +83,35 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
-    """Return :func:`summary` at the setting selected in each split, without dims of settings.
+    """Return the table of a sweep: a row for each method at the setting selected in each split.
 
-    The columns of hyperparameters hold text: the value, or the least and the greatest one if splits
-    differ.  ``edge`` names those whose selected value is at an end of its grid in most splits.
+    Parameters
+    ----------
+    tree : xarray.DataTree
+        As :func:`mkldist.open_results` returns it, of a sweep with inner folds.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset``, ``bank``, ``method``, and hyperparameters as text: the value, or the least and
+        the greatest one if splits differ.  Means, standard deviations and 95 % intervals over the
+        splits end with ``_mean``, ``_sd``, ``_low`` and ``_high``, such as ``test_error_low``.
+        ``best`` is true for the method of the least validation loss, ``no_better`` for one that no
+        test finds better than a constant, and ``edge`` names hyperparameters at an end of their
+        grid in most splits.
+
+    Raises
+    ------
+    mkldist.errors.InputError
+        If the sweep has no inner folds.
+
+    Examples
+    --------
+    >>> import mkldist  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> table = mkldist.analysis.selected_summary(tree)  # doctest: +SKIP
+    >>> columns = ["method", "test_error_mean", "test_error_low", "test_error_high"]
+    >>> table[columns].to_latex("table.tex", float_format="%.3f")  # doctest: +SKIP
     """
     chosen = selected(tree)
     table = summary(chosen)
