@@ -684,7 +684,7 @@ def explanation_sentences(one: Explanation) -> list[str]:
             (one.no_decision, f"Shares of the decision's variance are not known: "
              f"{one.no_decision}."),
             (not one.no_decision and not one.n_permutations,
-             "--permutations 20 adds p-values, by 20 fits on permuted labels of each split."),
+             "--permutations 100 adds p-values, by 100 fits on permuted labels of each split."),
             (not one.normalised,
              "The bank does not scale its kernels, so that their weights do not compare."),
             (one.n_candidates > 1,

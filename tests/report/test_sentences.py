@@ -214,7 +214,7 @@ def test_what_an_explanation_has_is_said():
     assert "kernels 0.30 [0.20, 0.38], features 0.80 [0.76, 0.84]." in said
     assert "On heart, level (C = 1…10) has 12.5 active kernels of 1,000 of bank xu2008" in said
     assert "least mean validation loss, of 7 methods and banks" in said
-    assert "--permutations 20" in said
+    assert "--permutations 100" in said
     permuted = " ".join(explanation_sentences(explanation(n_permutations=20)))
     assert "--permutations" not in permuted
     constant = "always answering the majority (error 26.11 %)"
