@@ -108,7 +108,7 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
     Examples
     --------
     >>> import mkldist  # doctest: +SKIP
-    >>> tree = mkldist.open_results("results/quickstart")  # doctest: +SKIP
+    >>> tree = mkldist.open_results("results/selected")  # doctest: +SKIP
     >>> table = mkldist.analysis.selected_summary(tree)  # doctest: +SKIP
     >>> columns = ["method", "test_error_mean", "test_error_low", "test_error_high"]
     >>> table[columns].to_latex("table.tex", float_format="%.3f")  # doctest: +SKIP
