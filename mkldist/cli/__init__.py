@@ -42,7 +42,6 @@ COMMANDS = {
     "list": "data",
     "show": "data",
     "schema": "schema",
-    "bank": "house",
     "verify": "house",
     "rerun": "house",
     "clean": "house",

@@ -1,4 +1,4 @@
-"""``mkldist bank``, ``verify``, ``rerun``, ``clean``, ``doctor`` and ``cluster``: upkeep."""
+"""``mkldist verify``, ``rerun``, ``clean``, ``doctor`` and ``cluster``: upkeep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mkldist.cli.options import (
     print_json,
     results_argument,
 )
-from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
+from mkldist.core.terminal import command_line, standard_error
 from mkldist.core.wording import pluralize
 from mkldist.errors import EXIT_BAD_INPUT, EXIT_FAILED_RUNS
 
@@ -27,111 +27,6 @@ if TYPE_CHECKING:
     from mkldist.analysis.comparison import Agreement
     from mkldist.run.doctor import Finding
     from mkldist.run.upkeep import Checked, StoredBank
-
-
-@click.group("bank")
-def bank_command() -> None:
-    """Show and verify stored banks of Gram matrices."""
-
-
-@bank_command.command("show")
-@click.argument("folder")
-@json_option("banks")
-def bank_show(folder: str, as_json: bool) -> None:
-    """List the banks in FOLDER (a path or a URL), e.g. results/banks."""
-    rows = [_bank_row(folder, bank) for bank in _bank_ids(folder)]
-    if as_json:
-        print_json({"banks": rows})
-        return
-    from mkldist.core.memory import readable_bytes
-
-    headings = ["bank", "data set", "kernels", "M", "n", "dtype", "bytes", "blocks"]
-    table = plain_table(headings, left=3)
-    for row in rows:
-        if row["damaged"]:
-            table.add_row(row["id"], f"damaged: {row['damaged']}", style="red")
-            continue
-        table.add_row(
-            row["id"],
-            row["dataset"],
-            row["kernels"],
-            str(row["n_kernels"]),
-            str(row["n_points"]),
-            row["dtype"],
-            readable_bytes(row["bytes"]),
-            f"{row['blocks'] - row['missing_blocks']}/{row['blocks']}",
-        )
-    standard_output().print(table)
-
-
-def _bank_row(folder: str, bank: str, *, read: bool = False) -> dict[str, Any]:
-    """Return what is known of a bank, and if its blocks are read which are damaged."""
-    from mkldist.bank.store import BankStore
-    from mkldist.errors import StoreError
-
-    try:
-        store = BankStore.open(folder, bank)
-    except StoreError as error:
-        return {"id": bank, "damaged": error.found, "damaged_blocks": []}
-    bad = store.verify() if read else []
-    return {
-        "id": bank,
-        "damaged": "",
-        "dataset": str(store.attrs.get("dataset", "")),
-        "kernels": str(store.attrs.get("label", "")),
-        "n_kernels": store.shape.n_kernels,
-        "n_points": store.shape.layout.n_points,
-        "dtype": store.dtype.name,
-        "bytes": store.n_bytes,
-        "blocks": len(store.numbers),
-        "missing_blocks": len({*store.missing()} - {*bad}),
-        "damaged_blocks": bad,
-    }
-
-
-@bank_command.command("verify")
-@click.argument("folder")
-@json_option("banks")
-def bank_verify(folder: str, as_json: bool) -> None:
-    """Read every block of the banks in FOLDER (a path or a URL) and check it.
-
-    The next sweep that needs them computes damaged blocks again.  The exit code is 2 if any block
-    is damaged.
-    """
-    rows = []
-    for bank in _bank_ids(folder):
-        rows.append(_bank_row(folder, bank, read=True))
-        if not as_json:
-            for line in _verdict(rows[-1]):
-                click.echo(line)
-    if as_json:
-        print_json({"banks": rows})
-    if any(row["damaged"] or row["damaged_blocks"] for row in rows):
-        sys.exit(EXIT_BAD_INPUT)
-
-
-def _verdict(row: dict[str, Any]) -> Iterator[str]:
-    """Yield lines on a bank that was verified."""
-    if row["damaged"]:
-        yield f"{row['id']}: damaged: {row['damaged']}"
-        return
-    bad, missing = row["damaged_blocks"], row["missing_blocks"]
-    words = f"{len(bad)} damaged" if bad else "sound"
-    words += f", {missing} missing" if missing else ""
-    yield f"{row['id']}: {row['blocks']} blocks, {words}"
-    for index in bad:
-        yield f"  block {index}: damaged; a sweep that needs it computes it again"
-
-
-def _bank_ids(folder: str) -> list[str]:
-    """Return the ids of the banks in a folder; raise a StoreError if there are none."""
-    from mkldist.bank.store import list_banks
-    from mkldist.errors import StoreError
-
-    banks = list_banks(folder)
-    if not banks:
-        raise StoreError(folder, "no banks", "a folder of banks such as results/banks")
-    return banks
 
 
 KIND_WIDTH = 11

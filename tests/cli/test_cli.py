@@ -150,21 +150,6 @@ def test_export_takes_the_format_from_the_ending_and_refuses_one_it_does_not_kno
     assert not (finished / "mine.xlsx").exists()
 
 
-@pytest.mark.slow
-def test_banks_are_shown_verified_and_damaged(finished):
-    keep = ("--set", "outputs.keep_banks=true", "--set", "name=kept")
-    run(finished, "sweep", "tiny.toml", *keep, "--workers", "1")
-    shown = run_here(finished, "bank", "show", "results/banks")
-    assert "do2009" in shown.stdout
-    assert "sound" in run_here(finished, "bank", "verify", "results/banks").stdout
-    chunk = next(p for p in (finished / "results/banks").rglob("c/0/*/0") if p.is_file())
-    content = bytearray(chunk.read_bytes())
-    content[len(content) // 2] ^= 1
-    chunk.write_bytes(content)
-    verified = run_here(finished, "bank", "verify", "results/banks", code=2)
-    assert "1 damaged" in verified.stdout
-
-
 def test_plan_prints_and_writes_nothing(tmp_path):
     (tmp_path / "tiny.toml").write_text(SWEEP)
     done = run_here(tmp_path, "plan", "tiny.toml")
@@ -317,7 +302,6 @@ def test_list_of_sweeps_shows_descriptions(tmp_path):
         ),
         (("status", "nowhere"), "nowhere"),
         (("export", "nowhere"), "nowhere"),
-        (("bank", "show", "nowhere"), "nowhere"),
         (("plan", "tiny.toml", "--set", "splits.train_fraction=0.999"), "two_moons"),
     ],
 )

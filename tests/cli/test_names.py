@@ -68,8 +68,7 @@ def folder(tmp_path_factory):
         "plan nasty.toml", "status nasty", "verify nasty", "compare nasty", "explain nasty",
         "explain nasty --figure OUT.pdf", "explain nasty --figure OUT.svg --json",
         "report nasty -o OUT.html --figures OUT", "init DATA --to OUT.toml",
-        "bank show results/banks", "bank verify results/banks", "doctor results/nasty",
-        "rerun nasty -o OUT.again",
+        "doctor results/nasty", "rerun nasty -o OUT.again",
     ],
 )  # fmt: skip
 def test_every_command_takes_nasty_names(folder, words):
