@@ -437,8 +437,3 @@ def _at_work(status: SweepStatus) -> Iterator[str]:
     more = len(status.at_work) - MOST_LINES
     if more > 0:
         yield f"  and {more} more methods and banks"
-
-
-def _short(value: object) -> str:
-    """Return the value of a hyperparameter."""
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -179,11 +179,6 @@ class WorkQueue:
         """Number of batches that have not ended, as they are divided now."""
         return sum(state.unfinished for state in self._banks.values())
 
-    @property
-    def abandoned_banks(self) -> Mapping[str, str]:
-        """Banks that were abandoned, and the reason for each."""
-        return {bank: state.error for bank, state in self._banks.items() if state.error}
-
     def built(self, item: BuildItem) -> None:
         """Note that blocks are complete."""
         self._in_flight.remove(item.bank)

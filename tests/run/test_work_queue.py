@@ -170,7 +170,6 @@ def test_a_batch_that_cannot_build_its_bank_is_not_tried_again():
     bench = Bench(n_banks=2, n_threads=1, backend="memory")
     bench.abandon(bench.work_queue.batch_failed(bench.work_queue.next(), "not finite", final=True))
     assert bench.recorded == {f"b0-{i}" for i in range(4)}
-    assert bench.work_queue.abandoned_banks == {"b0": "not finite"}
     bench.do(bench.work_queue.next())
     assert bench.recorded == bench.runs
     assert bench.work_queue.finished_banks() == ["b0", "b1"]
@@ -316,10 +315,8 @@ def test_banks_without_batches_are_built_too():
 def test_a_bank_without_batches_that_cannot_be_built_is_abandoned():
     work_queue = WorkQueue({"a": "stream"}, [], lambda bank: [0], lambda run: False, lambda: 1)
     for _ in range(MAX_ATTEMPTS):
-        assert work_queue.abandoned_banks == {}
         work_queue.build_failed(work_queue.next(), "no answer")
     assert work_queue.next() is None
-    assert work_queue.abandoned_banks == {"a": "no answer"}
 
 
 @pytest.mark.slow
