@@ -80,10 +80,7 @@ class Calibrated:
     without weights, that of the greatest decision value."""
 
     def probabilities(self, values: Floats) -> Floats:
-        """Return the probabilities (t, k) of the classes at decision values, (t, 1) or (t, k).
-
-        Those of several classes are divided by their sum, as scikit-learn does.
-        """
+        """Return the probabilities (t, k) of the classes at decision values, (t, 1) or (t, k)."""
         each = [one.probabilities(own) for one, own in zip(self.curves, values.T, strict=True)]
         if len(each) == 1:
             return np.stack([1.0 - each[0], each[0]], axis=1)

@@ -143,8 +143,6 @@ class UnknownCategoryWarning(UserWarning):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``"Did you mean 'x'?"`` for the known name nearest to `name` in any case, or ``""``.
 
-    Examples
-    --------
     >>> nearest("simplmkl", ["level", "simplemkl"])
     "Did you mean 'simplemkl'?"
     >>> nearest("zzz", ["level"])
@@ -156,11 +154,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def ending_words(ending: str, thing: str = "name") -> str:
-    """Return what is wrong with a name by its ending, as a noun phrase for a message.
-
-    Examples
-    --------
-    >>> ending_words(".txt"), ending_words(".txt", "file"), ending_words("")
-    ("a name ending in '.txt'", "a file ending in '.txt'", 'a name without an ending')
-    """
+    """Return what is wrong with a name by its ending, as a noun phrase for a message."""
     return f"a {thing} ending in {ending!r}" if ending else "a name without an ending"

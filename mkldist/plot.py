@@ -152,10 +152,7 @@ TICKS = {50.0: (1.0, 2.0, 5.0), 1000.0: (1.0, 3.0)}
 
 
 def _logarithmic(ax: Axes, *names: str) -> None:
-    """Make the axes ``"x"`` or ``"y"`` logarithmic, with labels such as 0.01 of one size.
-
-    Exponents as superscripts would be too small to read in print.
-    """
+    """Make the axes ``"x"`` or ``"y"`` logarithmic, with labels such as 0.01 of one size."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for name in names:

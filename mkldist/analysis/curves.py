@@ -427,11 +427,7 @@ class Decisions:
 
 
 def decisions_of(side: Chosen, class_name: str | None = None) -> list[Decisions]:
-    """Return the decisions of a method on the test rows of each split that has recorded them.
-
-    Empty where the sweep kept no predictions, and for real values. Splits whose test rows are all
-    of one kind are left out.
-    """
+    """Return the decisions of a method on the test rows of each split that has recorded them."""
     data, found = side.data, []
     if "label" not in data.coords or side.node.attrs.get("task") == "regression":
         return []

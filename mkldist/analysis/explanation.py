@@ -173,10 +173,7 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
 
 
 def weight_shares(weights: xr.DataArray) -> Floats:
-    """Return the share of each kernel in the sum of weights of each split, (J, M).
-
-    Weights of several classes are averaged.
-    """
+    """Return the share of each kernel in the weights, mean over classes, of each split, (J, M)."""
     values = np.abs(_by_class(weights).mean(axis=1))
     total = values.sum(axis=1, keepdims=True)
     found: Floats = np.divide(values, total, out=np.zeros_like(values), where=total > 0.0)
@@ -421,11 +418,7 @@ def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Fl
 
 
 def kernel_sets(weights: xr.DataArray) -> list[KernelSets]:
-    """Return the sets of kernels of every level of which the bank has several.
-
-    A level that divides the kernels as a wider one does is left out, and so are groups to which
-    nobody gave a name.
-    """
+    """Return the sets of kernels of every level of which the bank has several."""
     import pandas as pd
 
     found, divided = [], set()

@@ -325,10 +325,7 @@ def _runs(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def series_names(nodes: Sequence[xr.DataTree]) -> dict[str, tuple[str, str]]:
-    """Return the names of the data sets and banks of each node without their sizes, by path.
-
-    Banks that differ in a number at the end, and in their sizes, have a common name too.
-    """
+    """Return the names of the data sets and banks of each node without their sizes, by path."""
     found: dict[str, tuple[str, str]] = {}
     sizes: dict[str, set[tuple[str, int]]] = {}  # data sets and numbers of kernels of each bank
     for node in nodes:

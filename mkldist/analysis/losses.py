@@ -91,10 +91,7 @@ class Tested:
 
     @classmethod
     def of(cls, splits: Mapping[str, Array], known: Bools, part: str = "test") -> Tested:
-        """Return those of the known splits of a part.
-
-        Shapes: known (J,).
-        """
+        """Return those of the known splits, (J,), of a part."""
         names = ("n_train", f"n_{part}", "n_new", "n_rarest")
         n_train, n_test, n_new, n_rarest = (
             float(splits[name][known].sum()) if name in splits else 0.0 for name in names
@@ -151,10 +148,7 @@ class Standing:
     def of(
         cls, values: Floats, metric: Metric, splits: Mapping[str, Array], part: str
     ) -> Standing | None:
-        """Return the standing of a metric's values; None if there are none.
-
-        Shapes: values (J,).
-        """
+        """Return the standing of a metric's values, (J,); None if there are none."""
         known = ~np.isnan(values)
         if not known.any():
             return None
@@ -215,8 +209,6 @@ def standing_in(facts: Mapping[str, Any]) -> Standing | None:
 def constant_words(metric: Metric, value: float) -> str:
     """Return what a constant prediction is and scores.
 
-    Examples
-    --------
     >>> constant_words(METRICS["error"], 0.2611)
     'always answering the majority (error 26.11 %)'
     >>> constant_words(METRICS["brier"], 0.19)
@@ -257,12 +249,7 @@ def only_shifted(differences: Floats) -> bool:
 
 
 def inference(differences: Floats, overlap: Overlap, rope: float) -> tuple[float, Posterior]:
-    """Return the p-value of the corrected t-test, and the posterior of the correlated t-test.
-
-    Shapes: differences (J,).
-
-    All NaN where no test applies: for one split, and where :func:`only_shifted` is true.
-    """
+    """Return the p-value of the corrected t-test and its posterior; NaN where none applies."""
     if len(differences) < 2 or only_shifted(differences):
         return math.nan, Posterior(math.nan, math.nan, math.nan)
     p_value = corrected_t_test(differences, overlap).p_value

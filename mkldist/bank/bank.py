@@ -217,10 +217,7 @@ Answer: TypeAlias = Floats | SymmetricOperator | list[FactoredMatrix]
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """A rectangle of a bank.
-
-    `values` (k, e): the stored entries.  Valid until the next chunk is requested.
-    """
+    """A rectangle of a bank; its `values` (k, e) are valid until the next one is requested."""
 
     kernels: slice
     entries: slice
@@ -242,10 +239,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class DiagonalPart:
-    """Self-similarities of some points under some kernels.
-
-    `values` (k, p): ``k(x, x)``.  Valid until the next part is requested.
-    """
+    """``k(x, x)`` of some points under some kernels, (k, p), valid until the next part."""
 
     kernels: slice
     points: slice
@@ -365,10 +359,7 @@ class Bank(abc.ABC):
 
 
 class ArrayBank(Bank):
-    """A bank whose entries are one (M, E) array, in memory or mapped from a file.
-
-    `values` (M, E): entries of all kernels.
-    """
+    """A bank whose entries are one array `values` (M, E), in memory or mapped from a file."""
 
     def __init__(self, values: Floating, layout: TileLayout) -> None:
         if values.ndim != 2 or values.shape[1] != layout.n_entries:
@@ -415,11 +406,7 @@ class MemoryBank(ArrayBank):
     def from_grams(
         cls, grams: npt.ArrayLike, dtype: npt.DTypeLike = np.float64, tile: int | None = None
     ) -> MemoryBank:
-        """Pack (M, n, n) symmetric Gram matrices.
-
-        `grams` (M, n, n): gram matrices; the upper triangle of tiles is read. `tile`: Edge of a
-        tile; by default :func:`mkldist.bank.bank.default_tile` of n.
-        """
+        """Pack symmetric Gram matrices (M, n, n), whose upper triangles of tiles are read."""
         matrices = np.asarray(grams)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
             raise ValueError(f"grams: found shape {matrices.shape}; expected (M, n, n)")
@@ -456,10 +443,7 @@ def block_kernels(layout: TileLayout) -> int:
 
 
 def slabs(layout: TileLayout, within: slice | None = None) -> Iterator[slice]:
-    """Cut the entries into slices of whole tiles, about 2^14 entries each.
-
-    `within`: entries of some of these slices, to yield only them.
-    """
+    """Cut the entries into slices of whole tiles, about 2^14 entries each."""
     step = max(1, SLAB_ENTRIES // layout.tile_entries) * layout.tile_entries
     whole = within or slice(0, layout.n_entries)
     for start in range(whole.start, whole.stop, step):
@@ -467,11 +451,7 @@ def slabs(layout: TileLayout, within: slice | None = None) -> Iterator[slice]:
 
 
 class PartBank(Bank):
-    """Some kernels of another bank.
-
-    `whole`: the other bank, which stays open.  Its counter is advanced too. `kernels` (S,): indices
-    of the kernels in it.
-    """
+    """Some kernels of another bank."""
 
     def __init__(self, whole: Bank, kernels: Ints) -> None:
         super().__init__(len(kernels), whole.layout, whole.dtype)
@@ -562,11 +542,7 @@ class MemoryBudget:
 
 
 class RowCache:
-    """A cache of the kernels requested last, each with all of its entries.
-
-    `n_entries`: number E of entries of a kernel. `budget`: memory of the cache.  One kernel is kept
-    even if it exceeds the budget. `most`: largest number of kernels to keep.
-    """
+    """A cache of the kernels requested last, each with all of its entries."""
 
     def __init__(
         self, n_entries: int, dtype: npt.DTypeLike, budget: MemoryBudget, most: int | None = None
@@ -579,10 +555,7 @@ class RowCache:
         self._lines: OrderedDict[int, int] = OrderedDict()
 
     def rows(self, kernels: Ints, fetch: Fetch) -> Iterator[Rows]:
-        """Yield kernels, as many at a time as fit.
-
-        `kernels` (s,): indices of the kernels, in any order.
-        """
+        """Yield kernels by their indices (s,), in any order, as many at a time as fit."""
         for start in range(0, len(kernels), self.capacity):
             positions = np.arange(start, min(start + self.capacity, len(kernels)))
             wanted = kernels[positions].tolist()

@@ -33,10 +33,7 @@ from mkldist.optim.pivoted_cholesky import PIECE, Piece
 
 @dataclass(frozen=True)
 class BuildReceipt:
-    """Count of the blocks that were built.
-
-    `blocks`: blocks computed and stored, without those that were complete before.
-    """
+    """Count of the blocks that were computed and stored."""
 
     blocks: int = 0
     bytes: int = 0

@@ -38,11 +38,7 @@ TURN = ".removing"
 
 
 class BankUse:
-    """The use of a folder of banks by this process.
-
-    `turn`: the file of :data:`TURN`; None for a URL and a folder that cannot be written. `lock`:
-    the shared lock, where there is one.
-    """
+    """The use of a folder of banks by this process."""
 
     def __init__(self, turn: Path | None = None, lock: ReadWriteLock | None = None) -> None:
         self._turn, self._lock = turn, lock
@@ -109,11 +105,7 @@ def removing_banks(root: Path) -> Iterator[None]:
 
 @contextmanager
 def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterator[ReadWriteLock]:
-    """Hold the lock of a file, made if it is missing, while the context lasts.
-
-    `shared`: True to hold it together with others who share it. `wait`: true to wait for others who
-    hold it.
-    """
+    """Hold a file's lock, perhaps `shared` with others, while the context lasts."""
     from filelock import ReadWriteLock, Timeout
 
     lock = ReadWriteLock(path, is_singleton=False)
@@ -218,10 +210,7 @@ def _evict(
     budget_bytes: int,
     remove: Callable[[Path], object],
 ) -> None:
-    """Remove what was used longest ago, as far as it can be, until `n_bytes` more fit a budget.
-
-    `used`: times of the last use, bytes, and paths.
-    """
+    """Remove what was used longest ago, as far as it can be, until `n_bytes` more fit a budget."""
     left = sum(size for _, size, _ in used) + n_bytes
     for _, size, path in sorted(used):
         if left <= budget_bytes:
@@ -313,10 +302,7 @@ class NodeFolders:
 
     @contextmanager
     def used(self, name: str) -> Iterator[Path]:
-        """Yield a folder that stays while the context lasts, marked as used now.
-
-        `name`: name of the folder, made if it is missing.
-        """
+        """Yield a folder that stays while the context lasts, marked as used now."""
         with ExitStack() as held:
             folder = self.root / name
             try:
@@ -330,10 +316,7 @@ class NodeFolders:
 
     @contextmanager
     def alone(self, name: str) -> Iterator[Path]:
-        """Yield a folder as :meth:`used` does, which no other process has taken by this method.
-
-        Parameters and errors are those of :meth:`used`.
-        """
+        """Yield a folder as :meth:`used` does, which no other process has taken by this method."""
         with self.used(name) as folder, locked(self.root / f".{name}.lock"):
             yield folder
 

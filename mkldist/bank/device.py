@@ -113,10 +113,7 @@ class DevicePasses:
     def _parts(
         self, kernels: Ints, rows: Ints | None, columns: Ints, vectors: Floats
     ) -> Iterator[tuple[slice, int, Any]]:
-        """Yield some of the rows, the place of a kernel, and a part of its product with vectors.
-
-        The rows are those of all points where they are None.
-        """
+        """Yield some of the rows, the place of a kernel, and a part of its product with vectors."""
         own, n_rows = self.device.array(vectors), self.n_points if rows is None else len(rows)
         for left in range(0, len(columns), self.edge):
             some = slice(left, min(left + self.edge, len(columns)))
@@ -209,10 +206,7 @@ class DevicePasses:
 
 @dataclass(frozen=True, eq=False)
 class DeviceSource(FeatureSource):
-    """Kernels on features, with a device for their passes.
-
-    The loops of this processor compute what the device is not asked for.
-    """
+    """Kernels on features, with a device for their passes."""
 
     device: Device | None = None
 
@@ -258,10 +252,7 @@ def on_device(source: BankSource, name: str, where: str) -> BankSource:
 
 
 def device_for(kernels: KernelList | None, name: str, where: str) -> Device:
-    """Return the device that computes some kernels.
-
-    `kernels`: the kernels; None for others than those of dense features.
-    """
+    """Return the device that computes some kernels; they are None if not of dense features."""
     device = device_named(name, where)
     if kernels is None or not takes(kernels):
         raise _not_computed(name, where)
@@ -279,10 +270,7 @@ def _not_computed(name: str, where: str) -> SpecError:
 
 
 def passes_of(source: BankSource) -> DevicePasses | None:
-    """Return the passes of a source on a device; None if it has none.
-
-    Selections of a source share its points on the device.
-    """
+    """Return the passes of a source on a device; None if it has none."""
     if isinstance(source, SelectedSource):
         whole = passes_of(source.whole)
         return None if whole is None else whole.select(source.index)

@@ -190,11 +190,7 @@ class FactorCache:
         return self._capacity is None or self._total <= self._capacity
 
     def put(self, factor: PivotedFactor, *, preferred: bool = False) -> CachedFactor:
-        """Take a factor.
-
-        `factor`: the factor; its values must not change. `preferred`: True if it will be read
-        sooner than those that are there.
-        """
+        """Take a factor, `preferred` if it will be read sooner than those that are there."""
         with self._used():
             self._preferences += preferred
             values = factor.values.astype(self.dtype, copy=False)
@@ -462,10 +458,7 @@ class FactorBank(Bank):
         yield DiagonalPart(slice(0, self.n_kernels), slice(0, self.n_points), found)
 
     def forms_of_rests(self, vectors: Floats) -> Floats:
-        """Return the parts of quadratic forms that are due to diagonals, (M, R).
-
-        `vectors` (n, R): the vectors.
-        """
+        """Return the parts of quadratic forms of `vectors` (n, R) due to diagonals, (M, R)."""
         squares = vectors**2
         return np.stack([self._rest(kernel) @ squares for kernel in range(self.n_kernels)])
 
@@ -570,10 +563,7 @@ def factorised(
     kept: PieceCache | None = None,
     dtype: str = "float64",
 ) -> PivotedFactor:
-    """Return the factor of one kernel of a source.
-
-    `tolerance`: share of the trace that may be left.
-    """
+    """Return the factor of one kernel, which may leave the share `tolerance` of its trace."""
 
     def between(rows: Ints, columns: Ints | slice) -> Floats:
         values = source.between(kernel, rows, columns)

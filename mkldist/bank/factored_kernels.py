@@ -329,10 +329,7 @@ def begin_factors(
 
 
 class _Wanted(NamedTuple):
-    """A factor to be made.
-
-    They are the kernel, its number, the most columns, and the share of the trace to leave.
-    """
+    """A factor to be made."""
 
     kernel: int
     number: int
@@ -388,11 +385,7 @@ GROUPS = 8
 
 @dataclass(frozen=True, eq=False)
 class SampledForms:
-    """Estimates of ``v'(K_m - G_m G_m')v`` with their standard errors.
-
-    `lacking` (S, R): the estimates, not negative where the factors lie below their kernels.
-    `errors` (S, R): standard errors.
-    """
+    """Estimates of ``v'(K_m - G_m G_m')v``, at least 0, and their standard errors, (S, R)."""
 
     lacking: Floats
     errors: Floats
@@ -406,10 +399,7 @@ def sampled_values(n_drawn: int) -> float:
 def sampled_forms(
     kernels: FactoredKernels, chosen: Ints, vectors: Floats, n_drawn: int, seed: int
 ) -> SampledForms:
-    """Estimate what the factors of some kernels lack.
-
-    `chosen` (S,): the kernels to look at. `vectors` (n, R): the vectors v.
-    """
+    """Estimate what the factors of the `chosen` kernels (S,) lack at `vectors` (n, R)."""
     sizes = np.abs(vectors).sum(axis=1)
     if not sizes.any():
         none = np.zeros((len(chosen), vectors.shape[1]))

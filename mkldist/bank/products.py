@@ -134,10 +134,7 @@ ColumnRequest = Quadratic | Inner
 
 
 class Columns:
-    """Columns of some requests, computed for one slice of entries at a time.
-
-    `requests`: the requests, in the order of their columns.
-    """
+    """Columns of some requests, computed for one slice of entries at a time."""
 
     def __init__(self, layout: TileLayout, requests: Sequence[ColumnRequest]) -> None:
         self._layout = layout
@@ -155,10 +152,7 @@ class Columns:
 
 
 class OuterProducts:
-    """Columns of the forms ``v' K v``: the entries of ``v v'``, times the weights of their tiles.
-
-    `vectors` (n,) or (n, R): the vectors v.
-    """
+    """Columns of ``v' K v`` of `vectors` (n, R): ``v v'``, times the weights of their tiles."""
 
     def __init__(self, layout: TileLayout, vectors: Floats) -> None:
         self._layout = layout

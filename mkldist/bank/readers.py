@@ -63,10 +63,7 @@ PAUSES = (0.2, 1.0, 5.0)
 
 
 class DamagedBlocksError(StoreError):
-    """Blocks that cannot be read: missing, cut short or changed on the medium.
-
-    `blocks`: indices of the blocks, for :meth:`BankStore.remove` and a rebuild.
-    """
+    """Blocks that cannot be read: missing, cut short or changed on the medium."""
 
     def __init__(
         self,

@@ -212,10 +212,7 @@ class PointProducts:
 def point_products(
     source: BankSource, counter: PassCounter, threads: int = 1
 ) -> PointProducts | None:
-    """Return products of the kernels of a source, by its device if it has one.
-
-    Returns None if neither a device nor the loops know all kernels.
-    """
+    """Return products of the kernels of a source, by its device or loops; None if none has all."""
     passes: DevicePasses | _Loops | None = passes_of(source)
     if passes is None and (known := _known(source)) is not None:
         passes = _Loops(*known, threads)
@@ -450,11 +447,7 @@ class KernelSum(SymmetricOperator):
 
 
 class PointBank(RecomputedBank):
-    """Kernels by their products with vectors.
-
-    `source`: source of kernels that :func:`~mkldist.bank.recomputed.point_products` knows.
-    `threads`: parts that are computed at the same time.
-    """
+    """Kernels by their products with vectors."""
 
     def __init__(self, source: BankSource, threads: int = 1) -> None:
         super().__init__(source, 0, threads)

@@ -385,10 +385,7 @@ def computed(source: BankSource, kernels: slice, layout: TileLayout, dtype: str)
 
 
 def check_finite(values: Floating, first: int, source: BankSource) -> None:
-    """Raise GramError if a kernel has values that are not finite.
-
-    `values` (k, e): values of successive kernels.
-    """
+    """Raise GramError if a kernel has `values` (k, e) that are not finite."""
     if math.isfinite(float(np.add.reduce(values, axis=None))):
         return
     finite = np.isfinite(values).all(axis=1)

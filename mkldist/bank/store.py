@@ -62,10 +62,7 @@ FACTORS_VERSION = 3  # raised when the same kernels and seed would give other pi
 
 @dataclass(frozen=True)
 class Block:
-    """A few kernels × a few tiles: the unit of building, writing, checking and reading.
-
-    `entries`: the t·b² entries of those tiles.
-    """
+    """A few kernels × a few tiles: the unit of building, writing, checking and reading."""
 
     index: int
     kernels: slice = field(hash=False)
@@ -236,10 +233,7 @@ class Stopwatch:
 
 @dataclass(frozen=True, eq=False)
 class BankStore:
-    """Numbered blocks of a bank; make it by :meth:`create` or :meth:`open`.
-
-    `attrs`: further facts recorded at creation, such as the name of the data set.
-    """
+    """Numbered blocks of a bank; make it by :meth:`create` or :meth:`open`."""
 
     blobs: ByteStore
     shape: BankShape
@@ -373,10 +367,7 @@ class BankStore:
         self.blobs.clear()
 
     def write(self, index: int, *parts: Floating, spent: BuildTime = NO_TIME) -> None:
-        """Write the values of a block, given in parts and converted to the store's dtype.
-
-        `spent`: time that they took.
-        """
+        """Write the values of a block, given in parts and converted to the store's dtype."""
         flat, size = np.zeros(self.shape.chunk_entries, self.dtype), sum(map(np.size, parts))
         np.concatenate([part.reshape(-1) for part in parts], out=flat[:size])
         flat[-TIMES - TAG :] = self._end(index, (spent.seconds, spent.cpu_seconds))

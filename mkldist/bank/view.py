@@ -213,10 +213,7 @@ class BankView:
                 return Diagonal(self.padded(weights))
 
     def _interpreted(self, request: Request, bank_answer: Any) -> Any:
-        """Return the view's answer to `request` from the bank's answer to the translated one.
-
-        The bank's answer may be overwritten.
-        """
+        """Return the view's answer to `request` from the bank's answer to the translated one."""
         match request:
             case Combine():
                 return self._gathered(bank_answer)
@@ -279,10 +276,7 @@ class BankView:
 
 
 def answer_views(asked: Sequence[tuple[BankView, Request]]) -> list[Floats]:
-    """Answer requests of views of one bank; all that need every kernel share one pass.
-
-    Returns one answer per request, in order, of the shape that the request documents.
-    """
+    """Answer requests of views of one bank; all that need every kernel share one pass."""
     answers = [view._own_answer(request) for view, request in asked]
     left = [place for place, found in enumerate(answers) if found is None]
     if left:

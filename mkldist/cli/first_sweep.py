@@ -141,13 +141,7 @@ class Facts:
 
 
 def sweep_name(path: Path) -> str:
-    """Return the name of a file without endings, as a sweep may be called.
-
-    Examples
-    --------
-    >>> sweep_name(Path("data/heart disease (2).csv.gz"))
-    'heart_disease_2'
-    """
+    """Return the name of a file without endings, as a sweep may be called."""
     stem = path.name.split(".")[0]
     return re.sub(r"[^A-Za-z0-9]+", "_", stem).strip("_")[:100] or "mine"
 
@@ -476,8 +470,6 @@ def _line(line: str, comment: str) -> str:
 def in_comment(text: str) -> str:
     r"""Return text as a comment of a TOML file may hold it: on one line, control characters named.
 
-    Examples
-    --------
     >>> in_comment("d [x]\n e.csv")
     'd [x]\\n e.csv'
     """

@@ -252,10 +252,7 @@ encryption_options = together(
 
 
 def cluster_options(folder: str = "results/NAME") -> Decorator:
-    """Return the decorator that adds the cluster, as ``connect_options``, and ``output``.
-
-    `folder` is the output folder by default, as the help names it.
-    """
+    """Return the decorator that adds the cluster, as ``connect_options``, and ``output``."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)

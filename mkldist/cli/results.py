@@ -437,10 +437,7 @@ def _print_matrix(
     means: Mapping[str, float],
     cells: Mapping[tuple[str, str], _Cell],
 ) -> None:
-    """Print the differences of every two methods in the sweep's metric, the best mean first.
-
-    Columns have numbers in place of names, and no intervals, where there is no room for them.
-    """
+    """Print the differences of every two methods in the sweep's metric, the best mean first."""
     from mkldist.analysis.losses import SIGNIFICANCE
 
     both_ways = {**cells, **{(b, a): cell.turned() for (a, b), cell in cells.items()}}
@@ -524,10 +521,7 @@ def _least_width(table: Table) -> int:
 
 
 def _details(pairs: Sequence[PairComparison]) -> Table:
-    """Return the table of losses, kernels, times, gaps and objectives of every pair.
-
-    Objectives are there only where both minimise the same function.
-    """
+    """Return the table of losses, kernels, times, gaps and objectives of every pair."""
     from rich.text import Text
 
     from mkldist.analysis.losses import SIGNIFICANCE

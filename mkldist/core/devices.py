@@ -27,21 +27,11 @@ EXAMPLES = '"cpu", "cuda", "cuda:1" or "torch:cpu"'
 
 @dataclass(frozen=True)
 class Device:
-    """A device and the library that computes on it.
+    """A device and the library that computes on it."""
 
-    Parameters
-    ----------
-    name : str
-        Library and device, such as ``torch:cuda:0``.
-    xp : module
-        The functions of the standard.
-    place : object
-        The device as the library takes it; None for its only one.
-    """
-
-    name: str
-    xp: Any
-    place: Any = None
+    name: str  # library and device, such as ``torch:cuda:0``
+    xp: Any  # module of the functions of the standard
+    place: Any = None  # the device as the library takes it; None for its only one
 
     @property
     def on_processor(self) -> bool:

@@ -47,13 +47,7 @@ def _group_limits(groups: Path, controllers: Path) -> tuple[int, ...]:
 
 
 def at_most_half(n_bytes: float) -> str:
-    """Return the words for a limit in bytes that is half of this machine's memory.
-
-    Examples
-    --------
-    >>> at_most_half(3 * 2**30)
-    "at most 3.0 GiB, half of this machine's memory"
-    """
+    """Return the words for a limit in bytes that is half of this machine's memory."""
     return f"at most {n_bytes / GIB:.1f} GiB, half of this machine's memory"
 
 
@@ -86,25 +80,13 @@ TRACED_VECTORS = 4
 
 @dataclass(frozen=True)
 class SolverMemory:
-    """Bytes that a solver holds, answers to its requests included.
+    """Bytes that a solver holds, answers to its requests included."""
 
-    Parameters
-    ----------
-    needed : int
-        Bytes that it cannot do without.
-    spare : int
-        Bytes of what it keeps where there is room, and asks for again where there is none.
-    """
-
-    needed: int
-    spare: int = 0
+    needed: int  # that it cannot do without
+    spare: int = 0  # that it keeps where there is room, and asks for again where there is none
 
     def within(self, memory_limit: int | None) -> int:
-        """Return the bytes that the solver takes in a task with a limit.
-
-        They are all that it would keep, or what the share of solvers holds, but never less than
-        it needs.
-        """
+        """Return the bytes that the solver takes in a task with a limit: at least what it needs."""
         return max(self.needed, min(self.needed + self.spare, _solver_share(memory_limit)))
 
     def spare_within(self, memory_limit: int | None) -> int:
@@ -114,19 +96,11 @@ class SolverMemory:
 
 @dataclass(frozen=True)
 class ProblemSize:
-    """Size of a problem, from which the memory of its solver follows.
+    """Size of a problem, from which the memory of its solver follows."""
 
-    Parameters
-    ----------
-    n_points, n_kernels : int
-        Training points n and kernels M.
-    n_labelled : int
-        Points that are labelled.
-    """
-
-    n_points: int
-    n_kernels: int
-    n_labelled: int
+    n_points: int  # n, for training
+    n_kernels: int  # M
+    n_labelled: int  # of the points
 
     def memory(
         self,
@@ -135,10 +109,7 @@ class ProblemSize:
         vectors: float = VECTORS_PER_SOLVER,
         spare_vectors: float = 0.0,
     ) -> SolverMemory:
-        """Return the memory of a solver that holds some arrays of float64.
-
-        They are (n, n) matrices, vectors (M,), and vectors (M,) that it can do without.
-        """
+        """Return the memory of a solver that holds (n, n) matrices and (M,) vectors of float64."""
         needed = FLOAT_BYTES * (matrices * self.n_points**2 + vectors * self.n_kernels)
         spare = FLOAT_BYTES * spare_vectors * self.n_kernels
         return SolverMemory(math.ceil(needed), math.ceil(spare))
@@ -184,10 +155,7 @@ def trace_bytes(n_kernels: int, n_iterations: int | None = None) -> int:
 
 
 def groups_at_once(bytes_of_each: Sequence[int], memory_limit: int | None) -> list[slice]:
-    """Divide solvers, in their order, into groups that may be at work at once in a task.
-
-    A group fits the share of solvers, or is one solver.
-    """
+    """Divide solvers, in their order, into groups that may be at work at once in a task."""
     groups: list[slice] = []
     first, taken, share = 0, 0, _solver_share(memory_limit)
     for i, n_bytes in enumerate(bytes_of_each):
@@ -208,8 +176,6 @@ def _solver_share(memory_limit: int | None) -> int:
 def readable_bytes(n_bytes: int) -> str:
     """Return bytes with a unit.
 
-    Examples
-    --------
     >>> readable_bytes(900), readable_bytes(75_000), readable_bytes(3 * 2**30)
     ('900 B', '73.24 kiB', '3.00 GiB')
     """

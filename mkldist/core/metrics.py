@@ -34,8 +34,6 @@ class Metric:
     def variable(self, part: str = "test") -> str:
         """Return the name of its variable in records and trees, by the part of the split.
 
-        Examples
-        --------
         >>> error, auc = METRICS["error"], METRICS["auc"]
         >>> error.variable(), auc.variable(), auc.variable("validation")
         ('test_error', 'auc', 'validation_auc')
@@ -63,8 +61,6 @@ class Metric:
     def text(self, value: float, low: float = math.nan, high: float = math.nan) -> str:
         """Return a value in words: with its unit, and with an interval if its ends are known.
 
-        Examples
-        --------
         >>> METRICS["error"].text(0.254), METRICS["auc"].text(0.7), METRICS["rmse"].text(12.3456)
         ('25.40 %', '0.700', '12.35')
         >>> METRICS["error"].text(0.254, 0.09, 0.331)
@@ -78,8 +74,6 @@ class Metric:
 
         Shares of errors are per cent.
 
-        Examples
-        --------
         >>> METRICS["error"].number(0.254), METRICS["error"].number(0.254, 0.09, 0.331)
         ('25.40', '25.40 [ 9.0, 33.1]')
         >>> METRICS["auc"].number(0.7, 0.61, 0.78)
@@ -96,8 +90,6 @@ class Metric:
     def difference(self, value: float) -> str:
         """Return a difference of values with its sign, of shares of errors in percentage points.
 
-        Examples
-        --------
         >>> METRICS["error"].difference(0.0254), METRICS["auc"].difference(-0.7)
         ('+2.54', '-0.700')
         """
@@ -154,21 +146,13 @@ BESIDE = {"classification": ("error", "balanced_error", "auc"), "regression": ("
 
 
 def metric_of_variable(name: str) -> Metric:
-    """Return the metric of a variable such as ``test_error`` or ``validation_auc``.
-
-    Examples
-    --------
-    >>> metric_of_variable("validation_auc").words
-    'AUC'
-    """
+    """Return the metric of a variable such as ``test_error`` or ``validation_auc``."""
     return _BY_VARIABLE[name]
 
 
 def variable_words(name: str) -> str:
     """Return a metric's variable in words.
 
-    Examples
-    --------
     >>> variable_words("test_error"), variable_words("unlabelled_rmse"), variable_words("auc")
     ('test error', 'RMSE on unlabelled points', 'test AUC')
     """
@@ -179,8 +163,6 @@ def variable_words(name: str) -> str:
 def loss_words(name: str) -> str:
     """Return the loss of a metric's variable in words, as comparisons and figures show it.
 
-    Examples
-    --------
     >>> loss_words("test_error"), loss_words("unlabelled_rmse"), loss_words("auc")
     ('test error', 'RMSE on unlabelled points', '1 - test AUC')
     """
@@ -203,8 +185,6 @@ NOTHING = "–"  # noqa: RUF001, the dash that stands for a missing number
 def p_value_text(value: float) -> str:
     """Return a p-value with three decimals, of which small ones are ``< 0.001``.
 
-    Examples
-    --------
     >>> p_value_text(0.0421), p_value_text(2e-5)
     ('0.042', '< 0.001')
     """

@@ -27,8 +27,6 @@ ENDLESS = 10_000
 def command_line(*words: object) -> str:
     """Return a command of mkldist as a shell takes it.
 
-    Examples
-    --------
     >>> command_line("clean", "results/my sweep")
     "mkldist clean 'results/my sweep'"
     """
@@ -67,10 +65,7 @@ def as_text(content: RenderableType, width: int) -> str:
 
 
 def plain_table(headings: Sequence[str], *, left: int = 1, **columns: Any) -> Table:
-    """Return a table with these headings: the first so many columns of text, others of numbers.
-
-    `columns` are options of all columns, see :meth:`rich.table.Table.add_column`.
-    """
+    """Return a table with these headings: the first so many columns of text, others of numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

@@ -134,8 +134,6 @@ _NUMBER = re.compile(r"(\d+)")
 def natural_key(name: str) -> tuple[tuple[str, int, str], ...]:
     """Return a key by which names sort naturally.
 
-    Examples
-    --------
     >>> sorted(["m1000", "m300", "level", "m20"], key=natural_key)
     ['level', 'm20', 'm300', 'm1000']
     """

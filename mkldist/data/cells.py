@@ -111,11 +111,7 @@ class Cells:
 
 
 def is_limit(cell: Any) -> bool:
-    """Return True for a limit of detection.
-
-    >>> is_limit("<0.5"), is_limit("n.a.")
-    (True, False)
-    """
+    """Return True for a limit of detection."""
     return isinstance(cell, str) and _LIMIT.fullmatch(cell) is not None
 
 

@@ -31,11 +31,7 @@ _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
 
 
 def row_blocks(n_rows: int, row_bytes: int) -> Iterator[slice]:
-    """Yield successive rows of so many bytes each, 8 MiB at a time.
-
-    >>> list(row_blocks(3, 2**22))
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
+    """Yield successive rows of so many bytes each, 8 MiB at a time."""
     step = rows_at_once(row_bytes)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))

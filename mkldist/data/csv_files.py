@@ -372,9 +372,5 @@ def _is_like(name: str, values: Collection[str]) -> bool:
 
 
 def _shape(text: str) -> str:
-    """Return a text with one letter or digit for each run of them.
-
-    >>> _shape("S10"), _shape("2020-05-01")
-    ('A9', '9-9-9')
-    """
+    """Return a text with one letter or digit for each run of them, such as ``A9`` for S10."""
     return re.sub(r"[^\W\d]+", "A", re.sub(r"\d+", "9", text))

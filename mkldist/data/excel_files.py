@@ -58,10 +58,7 @@ def open_excel(
 def likely_sheet(
     path: Path, where: str, header: bool | None = None, known: Collection[str | None] = ()
 ) -> TableFormat:
-    """Return which sheet most likely is the table, and if it has a header.
-
-    That is the first with a `known` name of a column, else the first of several columns.
-    """
+    """Return which sheet most likely is the table, and if it has a header."""
     keys: dict[str, Any] = {} if header is None else {"header": header}
     with _sheets(path, where) as sheets:
         heads = {

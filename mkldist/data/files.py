@@ -52,11 +52,7 @@ EXTENSIONS = tuple(extension for extensions in FORMATS for extension in extensio
 
 
 def extension_of(name: str) -> str:
-    """Return the longest of the known extensions that a file name ends in, or ``""``.
-
-    >>> extension_of("sonar.csv.gz")
-    '.csv.gz'
-    """
+    """Return the longest of the known extensions that a file name ends in, or ``""``."""
     return max((e for e in EXTENSIONS if name.lower().endswith(e)), key=len, default="")
 
 

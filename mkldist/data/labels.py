@@ -21,10 +21,7 @@ _CODE = re.compile(r"0[0-9]+|[0-9]+[eE][0-9]+")  # such as a postcode, or a plac
 
 
 def finite_number(text: str) -> float | None:
-    """Return the number that a text stands for; None if it is none, or not finite.
-
-    Python's digits with underscores are texts here, as they are in other programs.
-    """
+    """Return the number that a text stands for; None if it is none, or not finite."""
     try:
         number = float(text.replace(MINUS, "-"))
     except ValueError:
@@ -229,10 +226,7 @@ def class_notes(y: Floats, classes: tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def real_values(labels: npt.NDArray[Any], where: str, row_labels: RowLabels = FROM_ZERO) -> Floats:
-    """Return labels (n,) as the finite real values of a regression problem, in the user's units.
-
-    Labels that are missing, no numbers, too large to be squared, or all the same are refused.
-    """
+    """Return labels (n,) as the finite real values of a regression problem, in the user's units."""
     if labels.ndim == 1 and labels.dtype.kind in "fiu":
         y = labels.astype(np.float64)
         _refuse_missing(np.isnan(y), where, row_labels)

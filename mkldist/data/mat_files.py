@@ -74,11 +74,7 @@ class MatArrays(NamedArrays):
 
 
 def _folded(name: str) -> str:
-    """Return a name without capitals and underscores.
-
-    >>> _folded("K_train")
-    'ktrain'
-    """
+    """Return a name without capitals and underscores."""
     return name.casefold().replace("_", "")
 
 

@@ -22,10 +22,7 @@ PAGE_BYTES = 2**20
 
 @contextmanager
 def open_parquet(path: Path, where: str) -> Iterator[Table]:
-    """Open a Parquet file, of which memory holds a few rows and the pages that they are in.
-
-    A damaged file is refused, also inside the ``with`` block, and any without pyarrow.
-    """
+    """Open a Parquet file, of which memory holds a few rows and the pages that they are in."""
     check_file(path, where)
     with imports("pyarrow", "parquet", where):
         import pyarrow

@@ -191,10 +191,7 @@ def _fitted_rows(
 
 
 def _term_scale(n_rows: float, n_t: Floats) -> FeatureScale:
-    """Return the scaling of counts of terms by ``TfidfTransformer(norm=None)``.
-
-    Each term stands in n_t, (d,), of the fitted rows.
-    """
+    """Return the scaling of counts of terms by ``TfidfTransformer(norm=None)``."""
     idf = np.log((1.0 + n_rows) / (1.0 + n_t)) + 1.0
     return FeatureScale(np.zeros(len(n_t)), 1.0 / idf)
 
@@ -299,10 +296,7 @@ def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
 def fitted_preprocessing(
     spec: PreprocessingSpec, dataset: Dataset, impute: Imputation | None, split: Split | None = None
 ) -> FittedPreprocessing:
-    """Return the preprocessing that :func:`preprocessed` applies, for new rows.
-
-    `impute` replaces values that new rows miss; the data set itself may miss none.
-    """
+    """Return the preprocessing that :func:`preprocessed` applies, for new rows."""
     if dataset.sparse is not None:
         return FittedPreprocessing(None, _sparse_scale(spec, dataset, split))
     if dataset.x is None:  # views of Gram matrices alone

@@ -46,11 +46,7 @@ _REMEDY = "Repeat the sweep's command: it is made anew"
 
 
 def save_snapshot(path: Path, dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Write a data set and its splits into the folder `path`, durable and atomic.
-
-    Files that are there and sound are not written again.  The partitions that came with the data
-    are not kept, only the splits made of them.
-    """
+    """Write a data set and its splits into the folder `path`, durable and atomic."""
     parts = {part: [getattr(split, part) for split in splits] for part in PARTS}
     texts, sparse = dataset.texts, dataset.sparse
     arrays = {

@@ -257,10 +257,7 @@ def _together(fold: Ints) -> bytes:
 
 
 def _rarest_classes(counts: Ints) -> Ints:
-    """Return for each of G groups the one of its classes that the fewest groups have.
-
-    Shapes: counts (G, k).
-    """
+    """Return the rarest class of each of G groups, by counts (G, k) of their classes."""
     often = (counts > 0).sum(axis=0)
     rarest: Ints = np.where(counts > 0, often, len(counts) + 1).argmin(axis=1)
     return rarest
@@ -457,10 +454,7 @@ def _of_all(
 def _divided(
     rows: Ints, y: Floats, size: float, rng: np.random.Generator, where: str
 ) -> tuple[Ints, Ints]:
-    """Return the rows that are left and those taken, in proportion to the classes.
-
-    A `size` of type int is the number of rows to take, one of type float their share.
-    """
+    """Return the rows left and those taken, `size` or that share of each class."""
     wanted, seed = size if isinstance(size, int) else ceil(size * len(rows)), rng.integers(SEEDS)
     try:
         [(left, taken)] = holdouts(len(rows) - wanted, wanted, 1, int(seed), y[rows])
@@ -735,10 +729,7 @@ def _check_classes(dataset: Dataset, labelled: Ints, folds: tuple[Ints, ...], wh
 
 
 def _most_folds(dataset: Dataset, labelled: Ints) -> int:
-    """Return the number of training points of the smallest class; of all points in regression.
-
-    In a grouped data set it is the number of groups.
-    """
+    """Return the number of points of the smallest class, of groups, or in regression of all."""
     if dataset.row_groups is not None:
         return len(np.unique(dataset.row_groups[labelled]))
     if dataset.classes is None:

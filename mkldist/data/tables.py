@@ -175,10 +175,7 @@ def feature_columns(
 def check_names(
     names: Sequence[str], where: str, fewest: int = 2, parts: Collection[str] = ()
 ) -> None:
-    """Refuse a table of fewer columns than a label and a feature, or without a name for each.
-
-    `parts` are the tables of its file.
-    """
+    """Refuse a table of fewer columns than a label and a feature, or without a name for each."""
     if len(names) < fewest:
         found, expected = f"{len(names)} column ({', '.join(names)})", "features and a label column"
         hint = "Separate columns by a comma, semicolon or tab, or set separator"
@@ -385,10 +382,7 @@ def formatted(table: Table, format: TableFormat) -> Table:
 
 
 def transposed(table: Table) -> Table:
-    """Return the table whose columns are the rows of another, named by its first column.
-
-    Its own column `SAMPLES` has the names of the other columns, and names the rows.
-    """
+    """Return the table whose columns are the rows of another, named by its first column."""
     import pandas as pd
 
     where, (first, *samples) = table.problems.where, table.names
@@ -418,10 +412,7 @@ def frame_table(frame: pd.DataFrame, where: str, row_labels: RowLabels = FROM_ZE
 
 
 def table_data(table: Table, choice: ColumnChoice, where: str) -> RawData:
-    """Return the raw data of an open table, with a summary of its columns.
-
-    Features are written where they stay, so that memory holds them once.
-    """
+    """Return the raw data of an open table, with a summary of its columns."""
     check_names(table.names, where, parts=table.parts)
     choice = replace(choice, id=choice.id or table.id or choice.likely_id)
     label, features = feature_columns(table.names, choice, where, table.beside)
@@ -693,10 +684,7 @@ def frame_texts(
 
 
 def frame_labels(column: pd.Series[Any], where: str = "table") -> npt.NDArray[Any]:
-    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing.
-
-    Whole numbers of which float64 has not all digits stay integers.
-    """
+    """Return numbers as float64 with NaN, and other labels as text with ``""``, where missing."""
     return _as_floats(_labels(column, where, FROM_ZERO))
 
 

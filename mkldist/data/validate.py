@@ -283,10 +283,7 @@ def _with_sparse(
 def _with_unlabelled(
     spec: DatasetSpec, raw: RawData, seed: int, splits: SplitsSpec, where: str
 ) -> tuple[Labels, int]:
-    """Return the labels, and how many rows are left out because they have none.
-
-    Rows without a label stay, with NaN, where splits may have unlabelled rows.
-    """
+    """Return the labels, and how many rows are left out because they have none."""
     missing = without_label(raw.labels, where)
     may_stay = spec.unlabelled == "drop" or splits.kind in UNLABELLED
     if not missing.any() or missing.all() or not may_stay:
@@ -323,10 +320,7 @@ def _checked_views(
     where: str,
     row_labels: RowLabels,
 ) -> Iterator[str]:
-    """Yield each view in words: its size, and how many points lack it.
-
-    Views that some or all points lack are refused unless they say what then holds.
-    """
+    """Yield each view in words: its size, and how many points lack it."""
     found: list[tuple[str, str | None, Bools, str]] = [
         (name, view.missing, lacking_rows(x, view), pluralize(len(view.columns), "feature"))
         for name, view in views.items()

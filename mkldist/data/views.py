@@ -100,10 +100,7 @@ def _pairs(text: str, where: str) -> Iterator[tuple[str, str, str]]:
 def known_groups(
     groups: Mapping[str, Sequence[str]], names: Sequence[str], where: str
 ) -> tuple[dict[str, tuple[int, ...]], str]:
-    """Return groups as column indices, and in words which features the data lack, left out.
-
-    Groups without any feature of the data are left out; a file without others is refused.
-    """
+    """Return groups as column indices, and in words which features the data lack, left out."""
     positions = {name: position for position, name in enumerate(names)}
     columns = {
         group: tuple(positions[member] for member in members if member in positions)
@@ -131,10 +128,7 @@ def known_groups(
 def with_views(
     spec: DatasetSpec, raw: RawData, located: Callable[[str], Path], where: str
 ) -> RawData:
-    """Return the raw data of a data set with those of its views and its file of groups.
-
-    `located` returns the path of a file that the entry names.
-    """
+    """Return the raw data of a data set with those of its views and its file of groups."""
     if not spec.views and spec.group_file is None:
         return raw
     if raw.sparse is not None and spec.group_file is not None:

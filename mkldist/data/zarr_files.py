@@ -40,11 +40,7 @@ def is_zarr(path: Path) -> bool:
 
 @contextmanager
 def opened_zarr(path: Path, where: str) -> Iterator[Any]:
-    """Open a folder of zarr: the array, or a dict of the arrays and groups of a group.
-
-    Other paths are refused, and arrays that are damaged, pickled or have huge chunks; also inside
-    the ``with`` block.
-    """
+    """Open a folder of zarr: the array, or a dict of the arrays and groups of a group."""
     import zarr
 
     if not is_zarr(path):
@@ -87,10 +83,7 @@ def _check_array(array: Any, where: str) -> None:
 
 
 def whole_array(array: Any, where: str, hint: str) -> Array:
-    """Read an array, numbers some chunks at a time, which zarr holds beside it.
-
-    `hint` says what to do about an array that memory does not hold.
-    """
+    """Read an array, numbers some chunks at a time, which zarr holds beside it."""
     if array.nchunks_initialized < array.nchunks:
         found = f"{array.nchunks_initialized} of {array.nchunks} chunks"
         remedy = "Write the array again, with write_empty_chunks so that chunks of zeros are kept"

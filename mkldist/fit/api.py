@@ -326,11 +326,7 @@ def _solver(
     check: Literal["full", "none"] | None,
     verbose: int,
 ) -> Callable[..., Solution]:
-    """Convert and check what a user gives, and return what runs the method on it.
-
-    The labels come before the kernels, which take longer.  The function returned takes settings,
-    and the state of another solution to start from.
-    """
+    """Convert and check what a user gives, and return what runs the method on it."""
     bank = grams if isinstance(grams, KernelBank) else None
     indexes = gram_indexes("grams", grams) if bank is None else {"X": bank.rows}
     common_rows("", {**indexes, "y": y, "weights": weights, "laplacian": laplacian})

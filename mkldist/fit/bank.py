@@ -245,10 +245,7 @@ class Inspection:
     def inspected(
         self, matrix: Floats, kernel: int, largest: float = LARGEST, *, sound: bool = False
     ) -> Floats:
-        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero.
-
-        One that is known to be sound needs no check but that of its eigenvalues.
-        """
+        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
         place = f"{self.where}: kernel {kernel}"
         if not sound and (self.check == "none" or largest < LARGEST):
             check_finite_matrix(matrix, place, largest)
@@ -312,10 +309,7 @@ def packed_bank(
 def precomputed_views(
     kernels: Any, features: Features
 ) -> tuple[dict[str, GramView], dict[str, Repairs]]:
-    """Return the Gram matrices among the kernels of a bank, checked, by names of their views.
-
-    With them come the changes of those that were to be made positive semi-definite.
-    """
+    """Return the Gram matrices among the kernels of a bank, checked, by names of their views."""
     found: dict[str, GramView] = {}
     repairs: dict[str, Repairs] = {}
     for kernel in () if isinstance(kernels, str | Mapping) else kernels:
@@ -427,10 +421,7 @@ def factored(
     seed: int,
     folder: str | Path | None = None,
 ) -> FactoredKernels:
-    """Factorise all kernels to few columns, several side by side, in half of the memory.
-
-    Factors that do not fit there lie in a file of a folder, by default of the node cache.
-    """
+    """Factorise all kernels to few columns, several side by side, in half of the memory."""
     most = int(SHARE_OF_MEMORY * physical_memory())
     limits = replace(limits, n_bytes=most)
     n, threads = source.n_points, min(n_processors(), MOST_THREADS)

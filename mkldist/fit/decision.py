@@ -177,8 +177,6 @@ class NewPoints:
 
         They are normalised as those of the bank are; at its own points they are its Gram matrices.
 
-        Examples
-        --------
         >>> import numpy as np, mkldist
         >>> x = np.array([[0.0], [1.0]])
         >>> bank = mkldist.KernelBank(x, [mkldist.kernels.Polynomial([1, 2])], normalisation="none")

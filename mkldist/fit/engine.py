@@ -206,10 +206,7 @@ class BankInputs:
         return target_scale(self.preprocessing, self.dataset, labelled)
 
     def expansion(self, training_view: TrainingView, solved: SolvedSubproblem) -> Expansion:
-        """Return the decision functions of a solution apart from the bank, in the users' units.
-
-        They are functions of kernels of features, of texts and of views' Gram matrices.
-        """
+        """Return the decision functions of a solution apart from the bank, in the users' units."""
         if self.kernels is None:
             raise ValueError("an expansion needs kernels of features or of views")
         rows, kernels = self.training_rows(training_view), self.kernels
@@ -326,10 +323,7 @@ class Subproblem:
         return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
 
     def weights(self, inputs: BankInputs) -> Floats | None:
-        """Return the weights of its points, (n,): of rows times of classes; None for ones.
-
-        Those of classes are made of the labelled points alone, and the others have weight 1.
-        """
+        """Return the weights of its points, (n,): of rows times of classes; None for ones."""
         dataset, asked = inputs.dataset, self.run.class_weight
         if dataset.weights is None and asked is None:
             return None

@@ -472,10 +472,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.kernel_weights_ = pd.concat(tables, ignore_index=True)
 
     def _distinct(self, rows: Features, sample_weight: Any, *beside: Array) -> DistinctRows:
-        """Return the rows to fit on: those of weight above zero, equal ones as one of their sum.
-
-        Where the method takes no weights, equal rows stay apart.
-        """
+        """Return the rows to fit on: those of weight above zero, equal ones as one of their sum."""
         join = METHODS[self.method].weighs_points
         return DistinctRows.of(rows, sample_weight, beside, join=join)
 
@@ -887,10 +884,7 @@ class _OnFolds:
     divided: Callable[[Any, int, str], _Folds]
 
     def values(self, folds: _Folds, settings: Sequence[Mapping[str, Any]]) -> list[list[Floats]]:
-        """Return decision values (h, k) of held-out rows, by setting and by fold.
-
-        Classes are balanced on the training rows of each fold.
-        """
+        """Return decision values (h, k) of held-out rows, by setting and by fold."""
         from mkldist.fit.api import held_out_values
 
         method, balance = METHODS[self.classifier.method], self.classifier.class_weight

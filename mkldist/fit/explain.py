@@ -136,10 +136,7 @@ def explanations(
     permutations: int = 0,
     most_values: float = MOST_VALUES,
 ) -> list[Explanation]:
-    """Explain the best of some methods on each data set; none of those without kernel weights.
-
-    Decisions that need more kernel values than `most_values` are not taken apart.
-    """
+    """Explain the best of some methods on each data set; none of those without kernel weights."""
     found = []
     for name in dict.fromkeys(place_of(node)["dataset"] for node in nodes):
         own = [node for node in nodes if place_of(node)["dataset"] == name]
@@ -174,10 +171,7 @@ def _candidates(results: Results, nodes: Sequence[xr.DataTree]) -> list[Chosen]:
 
 
 def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
-    """Return the method of least mean loss among those that lack no split that another has.
-
-    These are all methods where each lacks one.  The second number is how many they are.
-    """
+    """Return the method of least mean loss of those on all splits, if any, and their number."""
     import pandas as pd
 
     def losses(chosen: Chosen) -> Floats:
@@ -273,11 +267,7 @@ class ExplainedRuns:
     metric: Metric
 
     def sets(self, of_kernels: Sequence[KernelSets], most_values: float) -> list[KernelSets]:
-        """Return the views, groups and features of the data, and the other sets of kernels.
-
-        Where the data are not dense features alone, or would need too many kernel values, the sets
-        of kernels stand in their place.
-        """
+        """Return the views, groups and features of the data, and the other sets of kernels."""
         inputs = inputs_of(self.source, self.source.splits[self.records[0].split])
         dataset, kernels = inputs.dataset, inputs.kernels
         dense = inputs.points is not None and not is_sparse(inputs.points)

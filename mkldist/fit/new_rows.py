@@ -530,10 +530,7 @@ class ViewRows:
         return found, texts
 
     def check_end(self) -> str:
-        """Return a note on rows that belong to none of the table, once all of these are read.
-
-        Rows none of which belongs to it are refused, and more rows without names than it has.
-        """
+        """Return a note on rows that belong to none of the table, once all of these are read."""
         n_rows, left = len(self._used), np.flatnonzero(~self._used)
         if self.ids is None:
             if self._seen != n_rows:

@@ -37,10 +37,7 @@ CORRECT = "Correct these labels, or leave these rows out, or the column if it ho
 
 @dataclass(frozen=True)
 class Score:
-    """Metrics of predictions for labelled rows, beside those of a constant prediction.
-
-    The constant is the best by the labels that the model was fitted to.
-    """
+    """Metrics of predictions for labelled rows, beside those of a constant prediction."""
 
     values: dict[str, float]
     of_constant: dict[str, float]

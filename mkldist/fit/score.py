@@ -244,10 +244,7 @@ class Scorer:
         return found
 
     def _validation(self, folds: Sequence[_HeldOut], *, log_odds: bool) -> dict[str, float]:
-        """Return the scores on the held-out rows of all inner folds.
-
-        The probabilities of each fold are fitted to the others.
-        """
+        """Return the scores on the held-out rows of all inner folds."""
         dataset, rows = self.inputs.dataset, np.concatenate([fold.rows for fold in folds])
         if dataset.task == "regression":
             pooled = np.concatenate([fold.values[0] for fold in folds])
@@ -269,20 +266,14 @@ class Scorer:
     def _probability_scores(
         self, folds: Sequence[_HeldOut], *, log_odds: bool
     ) -> ProbabilityScores | None:
-        """Return the function that scores a run's probabilities; None if it has none.
-
-        They are those of its log odds with two classes, else of a sigmoid fitted to inner folds.
-        """
+        """Return the function that scores a run's probabilities; None if it has none."""
         dataset = self.inputs.dataset
         if log_odds and not dataset.multiclass:
             return lambda values, rows: log_odds_scores(values[0], dataset.y[rows])
         return self._calibrated(folds) if folds and dataset.task != "regression" else None
 
     def _calibrated(self, folds: Sequence[_HeldOut]) -> ProbabilityScores:
-        """Return the function that scores the probabilities of a sigmoid fitted to some folds.
-
-        There is one sigmoid for each of several classes.
-        """
+        """Return the function that scores the probabilities of a sigmoid fitted to some folds."""
         numbers = self.inputs.dataset.class_numbers
         values = np.concatenate([fold.values for fold in folds], axis=1)
         known = numbers[np.concatenate([fold.rows for fold in folds])]
@@ -328,10 +319,7 @@ def failed_record(
 
 
 def _in_units(solution: Solution, scale: TargetScale) -> Solution:
-    """Return a solution whose decision function predicts in the user's units.
-
-    Objective and bounds stay those of the problem that was solved.
-    """
+    """Return a solution whose decision function predicts in the user's units."""
     own = solution.kernel_coefficients
     return replace(
         solution,

@@ -156,10 +156,7 @@ SHOWN = 3
 def forecast_here(
     rounds: Rounds, store: Journal, workers: int, threads: int, storage: float | None = None
 ) -> tuple[tuple[Forecast, ...], str]:
-    """Return the forecast of the runs without a record, and notes.
-
-    There is a row for each of rising numbers of workers.
-    """
+    """Return the forecast of the runs without a record, and notes."""
     plan, resolved = rounds.expected, rounds.resolved
     if not without(plan.batches, store.states().keys()):
         return (), ALL_RECORDED

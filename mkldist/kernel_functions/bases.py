@@ -107,14 +107,7 @@ MINIMA = Base("sum_j min(x_j, z_j)", sums_of_minima)
 
 
 def is_sparse(points: Any) -> TypeGuard[Any]:
-    """Return True for points in compressed sparse rows; does not import SciPy for others.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> is_sparse(csr_array(np.eye(2))), is_sparse(np.eye(2))
-    (True, False)
-    """
+    """Return True for points in compressed sparse rows; does not import SciPy for others."""
     return not isinstance(points, np.ndarray) and hasattr(points, "indptr")
 
 

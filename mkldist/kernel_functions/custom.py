@@ -47,8 +47,6 @@ def function_identity(call: Callable[..., Any]) -> str:
     cloudpickle writes it: by its name, or with all that it uses where no name imports it.
     One that holds what cannot be pickled gets another hash at every call.
 
-    Examples
-    --------
     >>> function_identity(lambda x, z: x @ z.T) == function_identity(lambda x, z: z @ x.T)
     False
     """

@@ -121,8 +121,6 @@ class KernelFunction:
     def head(self, first: float, second: float) -> str:
         """Return name and parameters as text; the second where it is not its default.
 
-        Examples
-        --------
         >>> from mkldist.kernel_functions.registry import FUNCTIONS
         >>> FUNCTIONS["polynomial"].head(2.0, 1.0), FUNCTIONS["matern"].head(0.5, 2.5)
         ('polynomial(2)', 'matern(0.5, nu=2.5)')

@@ -47,8 +47,6 @@ def integer_power(values: Floats, exponent: int) -> None:
     Square and multiply by the bits of the exponent, from the left.  ``numpy.power`` takes as long
     as about twenty multiplications.
 
-    Examples
-    --------
     >>> x = np.array([2.0, -3.0])
     >>> integer_power(x, 5)
     >>> x

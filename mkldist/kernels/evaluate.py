@@ -141,10 +141,7 @@ def check_points(
     where: str,
     row_labels: RowLabels = FROM_ZERO,
 ) -> None:
-    """Raise DataError for the first negative value where a kernel function takes none.
-
-    `points` (n, d) may have missing values; `where` says in words where they come from.
-    """
+    """Raise DataError for the first negative value where a kernel function takes none."""
     restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
     if not len(restricted):
         return

@@ -73,8 +73,6 @@ class Presence:
 def gaps_of(points: Floats) -> Bools | None:
     """Return where points (n, d) lack a feature or text; None if they lack none, as sparse ones.
 
-    Examples
-    --------
     >>> gaps_of(np.array([[1.0, np.nan]]))
     array([[False,  True]])
     >>> gaps_of(np.array([["acg"], [""]], dtype=object)).tolist()

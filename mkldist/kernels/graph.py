@@ -55,13 +55,7 @@ __all__ = ["GraphSpec", "adjacency", "as_points", "graph_laplacian", "graph_spec
 
 
 def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
-    """Return the graph that `options` describe, as in ``[graph]`` of a sweep file, checked.
-
-    Examples
-    --------
-    >>> graph_spec({"neighbours": 5}).power
-    1
-    """
+    """Return the graph that `options` describe, as in ``[graph]`` of a sweep file, checked."""
     try:
         return GraphSpec.model_validate(dict(options))
     except ValidationError as error:
@@ -214,8 +208,6 @@ def graph_kernels(x: Any, specs: Sequence[GraphSpec]) -> Floats:
 
     They are (M, n, n), and zero between points of different components.
 
-    Examples
-    --------
     >>> from mkldist.kernels.graph import graph_spec
     >>> x = [[0.0], [1.0], [2.0]]
     >>> graph_kernels(x, [graph_spec({"neighbours": 1})])[0].round(3).tolist()[0]

@@ -77,11 +77,7 @@ class FactorRounds(NamedTuple):
 
 
 def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
-    """Return the rounds that a solver on a bank of factors takes.
-
-    On many points, methods on machines of the hinge loss take diagonals of kernels before columns,
-    or go on by products with the kernels from their first solution.
-    """
+    """Return the rounds that a solver on a bank of factors takes."""
     limits, many = _limits(bank), bank.n_points >= MANY
     first, longest = limits.first(bank.n_points), limits.most(bank.n_points)
     ratio = math.log(longest / first)
@@ -303,10 +299,7 @@ def most_points_of(grid: MethodGrid, n_kernels: int, n_bytes: int) -> int:
 
 
 def memory_of(spec: SweepSpec) -> int:
-    """Return the bytes that the solver of a worker of one thread may take.
-
-    The worker has the sweep's `memory`, or this machine's; libraries and a buffer take some.
-    """
+    """Return the bytes that the solver of a worker of one thread may take."""
     given = parse_memory(spec.memory) or physical_memory()
     return max(given - WORKER_BASE_BYTES - BUFFER_BYTES, 0)
 

@@ -607,10 +607,7 @@ def check_kernel_numbers(
 
 
 def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
-    """Refuse methods that cannot learn the labels of a data set.
-
-    Every method can learn -1 and +1.  Only methods with a loss of regression learn real values.
-    """
+    """Refuse methods that cannot learn the labels of a data set."""
     targets = tuple(Target) if dataset.task == "classification" else (Target.VALUES,)
     problem = ProblemFacts(targets=targets)
     for key, grid in grids.items():

@@ -58,10 +58,7 @@ def check_allowed(code: Iterable[tuple[str, str]], *, allowed: bool) -> None:
 
 
 def code_of(spec: SweepSpec) -> Iterator[tuple[str, str]]:
-    """Yield place and name of every kernel function that a sweep would import.
-
-    Functions that Python code puts into a sweep itself are at hand already.
-    """
+    """Yield place and name of every kernel function that a sweep would import."""
     for bank in spec.banks:
         for number, function in bank.imported.items():
             yield f"banks.{bank.label}.kernels[{number}]", function

@@ -226,10 +226,7 @@ def _paths(facts: Facts) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def objective_charts(facts: Facts) -> list[Chart]:
-    """Return the mean objective of methods that minimise the same function, on one bank each.
-
-    A data set without two such methods has no figure.
-    """
+    """Return the mean objective of methods that minimise the same function, on one bank each."""
     charts = []
     for dataset, axis, every in _paths(facts):
         rows = every[every["bank"] == facts.largest_bank(dataset, every["bank"].tolist())]
@@ -371,10 +368,7 @@ def weight_charts(facts: Facts) -> list[Chart]:
 def _by_width(
     dataset: str, own: list[tuple[dict[str, str], xr.DataArray]], bank: str, facts: Facts
 ) -> Chart | None:
-    """Return the shares of each width; of several groups of features, those of the best method.
-
-    Widths on different groups, such as views, are of different units: each group has its line.
-    """
+    """Return the shares of each width; of several groups of features, those of the best method."""
     found = [
         kernel_shares(_with_widths_of_groups(weights), GROUP_WIDTH).assign(**place)
         for place, weights in own

@@ -103,10 +103,7 @@ def growth_cautions(found: Sequence[Growth]) -> list[Caution]:
 
 
 def charts_of(growth: Growth, looks: Mapping[str, Look], most: int | None = None) -> list[Chart]:
-    """Return the time of a run against the size, of the first `most` data sets and banks.
-
-    A figure has a panel for the ends of the other size.
-    """
+    """Return the time of a run against the size, of the first `most` data sets and banks."""
     places = growth.fits[["dataset", "bank"]].drop_duplicates()
     several = [name for name in places if places[name].nunique() > 1]
     charts = []

@@ -177,10 +177,7 @@ class Facts:
         return {str(name): self.looks[self.method_of(str(name))] for name in names}
 
     def method_of(self, name: str) -> str:
-        """Return the method of a name in a comparison, which ends with a bank if there are several.
-
-        The name is such as ``level (gaussians)``.
-        """
+        """Return the method of a name in a comparison, such as ``level (gaussians)``."""
         return name.partition(" (")[0] if self.several_banks else name
 
     @cached_property
@@ -545,10 +542,7 @@ SIZES_SHARE = (
 
 
 def sentences(comparison: ResultsComparison, *, isolated: bool) -> list[str]:
-    """Return the test over all data sets, and the limits of what a comparison shows.
-
-    Runs were timed one by one where they are `isolated`.
-    """
+    """Return the test over all data sets, and the limits of what a comparison shows."""
     pairs = comparison.pairs
     places = {(pair.dataset, pair.series or pair.dataset) for pair in pairs}
     by_test = (

@@ -89,10 +89,7 @@ class Claim:
 
 
 def claim_on(path: Path) -> Claim | None:
-    """Return the claim on an output folder, or None if there is none that can be read.
-
-    A process that is killed leaves its claim.
-    """
+    """Return the claim on an output folder, or None if there is none that can be read."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         note = json_value((path / OWNER).read_text())
         return Claim(int(note["pid"]), str(note["host"]), str(note.get("machine", "")))
@@ -260,10 +257,7 @@ def manifest_name(path: Path) -> str:
 
 
 def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") -> None:
-    """Write whose folder it is, unless that is written there already.
-
-    A file or a specification that is not given stays as it was.
-    """
+    """Write whose folder it is, unless that is written there already."""
     known = None
     with suppress(*_DAMAGE):
         known = _read(path)
@@ -472,10 +466,7 @@ def remove_work_note(folder: Path) -> None:
 
 
 def read_work_note(folder: Path) -> list[AtWork]:
-    """Return what a sweep was at work on when it last said so, by place and stage.
-
-    Runs of one method in several tasks are put together.
-    """
+    """Return what a sweep was at work on when it last said so, by place and stage."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         note = json_value((folder / WORK_NOTE).read_bytes())
         return put_together(AtWork(**one) for one in note)

@@ -328,10 +328,7 @@ CPUINFO = Path("/proc/cpuinfo")
 
 @cache
 def environment() -> dict[str, Any]:
-    """Return versions and machine of this process, JSON-serialisable.
-
-    ``commit`` is that of mkldist, empty where it does not run from a git checkout.
-    """
+    """Return versions and machine of this process, JSON-serialisable."""
     import scipy.linalg  # noqa: F401  SciPy loads a BLAS of its own
     from threadpoolctl import threadpool_info
 
@@ -496,10 +493,7 @@ class Journal:
             return _whole(file, self._runs.get(run_id))
 
     def each(self, run_ids: Iterable[str], of: Callable[[RunRecord], T]) -> list[T | None]:
-        """Return what a function makes of each run's record, which is without provenance here.
-
-        It is None for a record that is missing or damaged.
-        """
+        """Return what a function makes of each run's record; None of one missing or damaged."""
         with self._opened() as file:
             records = (_whole(file, self._runs.get(i), provenance=False) for i in run_ids)
             return [None if record is None else of(record) for record in records]

@@ -172,20 +172,13 @@ def hyperparameters(node: xr.DataTree) -> list[str]:
 
 
 def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats:
-    """Return the losses of a metric's variable, which are the less the better.
-
-    They are its values, or 1 less those of a metric that is better greater; NaN where a run is not
-    complete.
-    """
+    """Return the losses of a metric's variable, which are the less the better."""
     losses: Floats = metric_of_variable(name).loss(complete_values(node, name, dims))
     return losses
 
 
 def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[str]) -> Floats:
-    """Return a variable of a node's runs along `dims`, NaN where a run is not complete.
-
-    A score that :func:`is_pooled` has the values of :func:`mkldist.scores.score_over_folds`.
-    """
+    """Return a variable of a node's runs along `dims`, NaN where a run is not complete."""
     values, states = (node[one].transpose(*dims).to_numpy() for one in (name, STATE.name))
     complete = states == RunState.COMPLETE.value
     if is_pooled(node, name):
@@ -349,10 +342,7 @@ def _score(node: xr.DataTree) -> str:
 
 
 def selecting_losses(node: xr.DataTree) -> Array:
-    """Return the losses of which the least selects, (n_splits, ...), a dim a hyperparameter.
-
-    Those of runs that cannot be selected are NaN.
-    """
+    """Return the losses of which the least selects, (n_splits, ...); NaN cannot be selected."""
     dims = hyperparameters(node)
     values = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
     losses: Array = metric_of(node).loss(values)

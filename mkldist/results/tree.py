@@ -344,10 +344,7 @@ class RunArrays:
 def _of_runs(
     node: MethodNode, runs: Mapping[str, RunHead], kernels: Sequence[str] | Array
 ) -> tuple[dict[str, Values], dict[str, Coordinate]]:
-    """Return what each run of a node has one of, and the build times of the banks of its splits.
-
-    `kernels` has the names of the kernels; none where the tree does not have them.
-    """
+    """Return what each run of a node has one of, and the build times of the banks of its splits."""
     import pandas as pd
 
     shape, taken = node.run_ids.shape, {*node.dims, *node.coordinates}
@@ -413,10 +410,7 @@ def reported_of_classes(name: str) -> Variable:
 
 
 def names_at(positions: Array, names: Sequence[str] | Array) -> Array:
-    """Return the names of kernels at positions, as text objects; empty for NaN and below 0.
-
-    Kernels without names in the tree are called by their positions.
-    """
+    """Return the names of kernels at positions, as text objects; empty for NaN and below 0."""
     known = np.nan_to_num(np.asarray(positions, dtype=np.float64), nan=-1.0).astype(np.intp)
     different, where = np.unique(known, return_inverse=True)
     texts = np.empty(len(different), dtype=object)

@@ -55,11 +55,7 @@ def laplacian_id(x: Any, spec: GraphSpec) -> str:
 
 
 def cached_laplacian(x: Any, spec: GraphSpec, folder: str | Path) -> scipy.sparse.csr_array:
-    """Return the graph Laplacian of points, computed unless it is in `folder`.
-
-    If several processes need the same Laplacian on a file system, one computes it and the others
-    wait.
-    """
+    """Return the graph Laplacian of points, computed unless it is in `folder`."""
     points = as_points(x)
     name = laplacian_id(points, spec)
     blobs = open_bytes(folder, LAPLACIANS)
@@ -125,10 +121,7 @@ FETCHED_DATA = NodeFolders(SNAPSHOTS)
 
 @dataclass(frozen=True, eq=False)
 class BankRef:
-    """A bank by name: its plan, its place, and the snapshot that it is made from.
-
-    Two of them are equal if their bank's id, its place and the snapshot are.
-    """
+    """A bank by name: its plan, its place, and the snapshot that it is made from."""
 
     plan: BankPlan
     root: str  # folder or URL of all banks; empty if each machine builds them for itself
@@ -216,10 +209,7 @@ def cached_inputs(ref: BankRef) -> BankInputs:
 
 @lru_cache(maxsize=CACHED_BANKS)
 def laplacian(ref: BankRef, graph: GraphTable, split: int) -> Any:
-    """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense.
-
-    One process computes it; a file beside the banks hands it to all others.
-    """
+    """Return the graph Laplacian of the known rows of a split, (n, n), sparse or dense."""
     return bank_inputs(ref).laplacian(graph, split, partial(cached_laplacian, folder=ref.place))
 
 

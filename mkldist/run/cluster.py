@@ -436,10 +436,7 @@ class ConnectOptions:
 
 @contextmanager
 def connect(options: ConnectOptions) -> Iterator[Client]:
-    """Start or join workers, yield a client of them, and at the end stop what was started.
-
-    :class:`mkldist.run.worker_pool.WorkerPool` tells which workers of others a sweep can use.
-    """
+    """Start or join workers, yield a client of them, and at the end stop what was started."""
     with joined(options) as client:
         if not options.are_local:
             check_scheduler(client)

@@ -201,11 +201,7 @@ def make_progress(console: Console | None) -> Progress:
 
 
 def describe(counts: Counts, rate: float | None = None) -> str:
-    """Return counts as text, with what is being done, and the rate and remaining time if known.
-
-    The remaining time is a least one where the quickest runs of unfinished batches have set the
-    rate.
-    """
+    """Return counts as text, with what is being done, and the rate and remaining time if known."""
     parts = []
     if counts.bytes and len(counts.built) < counts.banks:
         parts.append(f"{len(counts.built)} of {counts.banks} banks built")

@@ -253,10 +253,7 @@ class Rounds:
 
     @property
     def passes_by_bank(self) -> dict[tuple[str, str], int]:
-        """Passes that are expected over each bank, by data set and label of the bank.
-
-        With a search they are those of the rounds so far.
-        """
+        """Passes that are expected over each bank, by data set and label of the bank."""
         return self._passes(self.plan.batches)
 
     @property

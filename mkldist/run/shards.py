@@ -53,10 +53,7 @@ Work = Callable[..., Any]
 def answer_part(
     bank: MemoryBank, kernels: slice, requests: list[Request]
 ) -> tuple[list[Floats], PassCounter]:
-    """Answer a shard's part of requests other than `Combine`; return the work that it took too.
-
-    `kernels` are those of the shard in the whole bank, to which the requests are.
-    """
+    """Answer a shard's part of requests other than `Combine`; return the work that it took too."""
     begun = time.thread_time()
     answers = answer(bank, [_part_of(request, kernels) for request in requests])
     bank.counter.threads_cpu_seconds += time.thread_time() - begun
@@ -317,10 +314,7 @@ class ShardedBank(CachedRowsBank):
         return joined
 
     def _combine(self, dense: Sequence[WeightedSum], *, counted: bool) -> None:
-        """Write combinations of many kernels to their targets.
-
-        `counted` is True if requests beside them count as this pass.
-        """
+        """Write combinations of many kernels to their targets."""
         if not dense:
             return
         weights = weight_rows(dense, self.n_kernels)

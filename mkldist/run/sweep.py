@@ -300,10 +300,7 @@ class _Sweep:
             self.mended.append("a copy of the data was damaged, and is made anew")
 
     def noted_root(self) -> str | None:
-        """Note which banks are stored; return their folder or URL, None if nothing is.
-
-        Graph Laplacians lie in this folder too.
-        """
+        """Note which banks are stored; return their folder or URL, None if nothing is."""
         stored = {bank.id for bank in self.plan.banks if bank.stored}
         if not stored and all(run.graph is None for run in self.plan.runs):
             return None

@@ -392,10 +392,7 @@ class SweepLoop:
         self._workers_seen = self._workers_noted = time.monotonic()
 
     def work(self) -> None:
-        """Do all the work; return when every run is recorded.
-
-        Runs whose bank or data could not be read stay without a record, for the next call.
-        """
+        """Do all the work; return when every run is recorded."""
         try:
             while self._submit() or len(self._tasks):
                 outcomes = self._tasks.wait(WAIT_SECONDS)

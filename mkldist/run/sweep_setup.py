@@ -189,10 +189,7 @@ def planned(
     *,
     allow_code: bool = False,
 ) -> tuple[Plan, Resolved]:
-    """Return the plan of a sweep for the workers that the options ask for, and its data.
-
-    With a search it is a plan of as many runs as there may be.
-    """
+    """Return the plan of a sweep for the workers that the options ask for, and its data."""
     rounds = sweep_rounds(spec, origin, data_dirs, options, allow_code=allow_code)
     return rounds.most, rounds.resolved
 
@@ -350,10 +347,7 @@ def _by_method(resolved: Resolved, of_grid: Callable[[MethodGrid], T]) -> dict[s
 def split_coordinates(
     spec: SplitsSpec, splits: tuple[Split, ...], dataset: Dataset
 ) -> dict[str, Array]:
-    """Return repetition, fold and sizes of every split, and the group where one is left out.
-
-    Folds of one repetition are adjacent.  Splits that are not folds are repetitions of fold 0.
-    """
+    """Return repetition, fold and sizes of every split, and the group where one is left out."""
     number: Ints = np.arange(len(splits))
     repeat, fold = number, np.zeros_like(number)
     group: dict[str, Array] = {}

@@ -57,10 +57,7 @@ if TYPE_CHECKING:
 
 
 def machine_lock_file() -> Path:
-    """Return the file whose lock is the turn on this machine.
-
-    It lies in the user's cache folder, which several machines may share; its name tells them apart.
-    """
+    """Return the file whose lock is the turn on this machine."""
     return default_directory() / "turns" / f"{machine_id()}.lock"
 
 

@@ -61,10 +61,7 @@ class StoredBank:
 
 
 def stored_banks(path: Path) -> tuple[StoredBank, ...]:
-    """Return the banks of a sweep that are stored on a file system, or all banks of a folder.
-
-    A folder that does not open as a bank is no bank.
-    """
+    """Return the banks of a sweep that are stored on a file system, or all banks of a folder."""
     if os.path.lexists(OutputFolder(path).manifest):
         places = {root: ids for root, ids in checked_note(path).items() if "://" not in root}
     else:
@@ -227,10 +224,7 @@ def _reads(read: Callable[[Path], object], file: Path) -> bool:
 
 
 def _banks(folder: OutputFolder) -> Checked:
-    """Check the banks that the sweep has noted.
-
-    The note has whole paths: that of results that were copied names the banks of the original.
-    """
+    """Check the banks that the sweep has noted."""
     note = folder.path / BANK_NOTE
     if not os.path.lexists(note):
         return Checked("banks", 0, ())

@@ -70,10 +70,7 @@ class Specimen:
 
 
 def specimens(runs: Iterable[RunPlan], bank: BankPlan) -> dict[Specimen, dict[str, Any]]:
-    """Return the specimens of some runs on a bank, each with the parameters of one of its runs.
-
-    Methods that do not come with mkldist have none.
-    """
+    """Return the specimens of some runs on a bank, each with the parameters of one of its runs."""
     found: dict[Specimen, dict[str, Any]] = {}
     for run in runs:
         if is_own(METHODS[run.method]):
@@ -139,10 +136,7 @@ def _watched(steps: Steps, kinds: set[type[Request]]) -> Steps:
 
 
 def _of_one_kernel(kind: type[Request], view: BankView) -> list[Request]:
-    """Return requests of a kind that need one kernel, none if the kind needs all.
-
-    Forms of one vector and of several are computed by different functions.
-    """
+    """Return requests of a kind that need one kernel, none if the kind needs all."""
     first, vectors = np.zeros(1, dtype=np.intp), np.ones((view.n_points, 2))
     if kind is Combine:
         return [Combine(np.ones(1), first)]

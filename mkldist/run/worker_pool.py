@@ -86,10 +86,7 @@ class SnapshotPublisher:
         self._published: set[str] = set()
 
     def publish(self, snapshot: Path, banks: str) -> str:
-        """Let workers fetch a snapshot; return where they find it.
-
-        A file that the store of banks has already is read back, and put anew if it is damaged.
-        """
+        """Let workers fetch a snapshot; return where they find it."""
         blobs = open_bytes(banks, f"{SNAPSHOTS}/{snapshot.name}") if "://" in banks else None
         for file in sorted({HEADER, *snapshot_header(snapshot)["files"].values()}):
             content = (snapshot / file).read_bytes()

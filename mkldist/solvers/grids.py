@@ -65,8 +65,6 @@ class Span:
     def at(self, share: float) -> float:
         """Return the quantile of a share in [0, 1).
 
-        Examples
-        --------
         >>> Span(0.01, 100, log=True).at(0.5), Span(1, 3, whole=True).at(0.99)
         (1.0, 3)
         """

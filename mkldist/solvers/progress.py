@@ -42,8 +42,6 @@ def is_active(weights: Floats) -> Bools:
 
     Shapes: `weights` (..., M).
 
-    Examples
-    --------
     >>> is_active(np.full(2000, 1 / 2000)).sum(), is_active(np.array([1.0, 0.002, 0.0005, 0.0]))
     (np.int64(2000), array([ True,  True, False, False]))
     """
@@ -181,13 +179,7 @@ Indices = npt.NDArray[np.integer]
 
 
 def largest(weights: Floats, count: int) -> Indices:
-    """Return the places of the largest weights (M,), largest first, of equal ones the first.
-
-    Examples
-    --------
-    >>> largest(np.array([0.1, 0.4, 0.1, 0.4]), 3)
-    array([1, 3, 0])
-    """
+    """Return the places of the largest weights (M,), largest first, of equal ones the first."""
     least = np.partition(weights, -count)[-count]
     places: Indices = np.flatnonzero(weights >= least)
     return places[np.argsort(-weights[places], kind="stable")][:count]

@@ -59,8 +59,6 @@ LONGEST = 60
 def spelled(value: Any, longest: int | None = LONGEST) -> str:
     """Return a value as TOML spells it, shortened to so many characters unless that is None.
 
-    Examples
-    --------
     >>> spelled({"start": 1, "log": True})
     '{start = 1, log = true}'
     >>> spelled(["a", 1.5])
@@ -91,8 +89,6 @@ def _quoted(value: bool | str) -> str:
 def toml_text(document: Mapping[str, Any]) -> str:
     """Return a document as a TOML file: values first, then tables and lists of tables.
 
-    Examples
-    --------
     >>> print(toml_text({"name": "a", "banks": [{"family": "xu2008"}], "splits": {"folds": 3}}))
     name = "a"
     <BLANKLINE>

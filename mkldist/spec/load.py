@@ -151,8 +151,6 @@ def name_of(item: Any, key: str = "") -> Any:
 def spelled_location(location: Sequence[int | str], document: dict[str, Any]) -> str:
     """Return a location as a path that an override accepts.
 
-    Examples
-    --------
     >>> document = {"methods": [{"name": "level"}], "banks": [{"kernels": [{}]}]}
     >>> spelled_location(("methods", 0, "C"), document)
     'methods.level.C'
@@ -225,10 +223,7 @@ def location_of(error: ErrorDetails) -> Location:
 
 
 def most_telling(errors: Sequence[ErrorDetails]) -> ErrorDetails:
-    """Return the first error, or an unknown key in the same table if the first is a missing key.
-
-    An unknown key there is most likely the missing one misspelled.
-    """
+    """Return the first error, or an unknown key in the same table if the first is a missing key."""
     first = errors[0]
     if first["type"] == "missing":
         table = location_of(first)[:-1]
