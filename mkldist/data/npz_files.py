@@ -6,9 +6,7 @@ Archives are read without unpickling; errors name the damaged array.
 from __future__ import annotations
 
 import math
-import tokenize
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,10 +33,6 @@ from mkldist.data.tables import ColumnChoice
 from mkldist.errors import DataError, nearest
 
 EXTENSIONS = (".npz",)
-DAMAGE = (
-    zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, ValueError,
-    tokenize.TokenError,  # by numpy, of the header of an array
-)  # fmt: skip
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
 FEATURE_NAMES = "feature_names"
@@ -114,7 +108,7 @@ class Archive(NamedArrays):
             found = f"an array that does not fit into memory ({error})"
             hint = "Write fewer rows or columns, or use a machine with more memory"
             raise DataError(place, found, "an array that can be read", hint) from error
-        except DAMAGE as error:
+        except Exception as error:  # zipfile, what it unpacks by, and numpy raise many
             if "Object arrays" in str(error):
                 hint = "Convert it before saving: array.astype(float) or array.astype(str)"
                 found = "Python objects, which could run code when read"
@@ -147,7 +141,7 @@ def open_npz(path: Path, where: str) -> Iterator[Archive]:
     with opened(path, where) as stream:
         try:
             npz = np.load(stream, allow_pickle=False)
-        except DAMAGE as error:
+        except Exception as error:
             found = f"a file that is cut short or damaged ({error})"
             if "pickled" in str(error):
                 found = "a file of another kind"
@@ -162,7 +156,7 @@ def read_npy(path: Path, where: str, *, mapped: bool = False) -> Array:
     """Read the array of a ``.npy`` file, or map it into memory."""
     try:
         array = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
+    except Exception as error:
         found = f"a .npy file that is cut short, damaged or holds Python objects ({error})"
         raise DataError(where, found, "one array (np.save)", REWRITE) from error
     if not isinstance(array, np.ndarray):

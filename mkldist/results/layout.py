@@ -603,11 +603,6 @@ def layout_error(path: Path, found: str = _DAMAGED) -> StoreError:
     return StoreError(str(path), found, "the layout of a sweep's results", remedy)
 
 
-def is_sound(folder: Path) -> bool:
-    """Return True if the layout in an output folder can be read."""
-    return _read(folder / LAYOUT) is not None
-
-
 def _read(path: Path) -> TreeLayout | None:
     """Return the layout in a file; None if it is missing, damaged, or of another version."""
     with suppress(OSError, zlib.error, *OF_FORGED):  # another version wrote other fields

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from mkldist.results.folder import (
     read_manifest,
 )
 from mkldist.results.journal import Journal
-from mkldist.results.layout import LAYOUT, is_sound
+from mkldist.results.layout import LAYOUT, read_layout
 from mkldist.run.bank_refs import checked_laplacians
 
 
@@ -182,18 +182,15 @@ def _checked(folder: OutputFolder) -> Iterator[Checked]:
     n_damaged = not _reads(lambda _: read_manifest(folder.path), folder.manifest)
     yield Checked("manifest", 1, (str(folder.manifest),) * n_damaged)
 
-    store, n_runs = Journal(folder.records), 0
+    store, runs = Journal(folder.records), set[str]()
     damaged = [str(store.path)]
     if not store.is_blocked:
-        damaged, n_runs = [f"{store.path}, {one}" for one in store.damaged()], len(store.states())
-    yield Checked("records", n_runs + len(damaged), tuple(damaged))
+        damaged, runs = [f"{store.path}, {one}" for one in store.damaged()], {*store.states()}
+    yield Checked("records", len(runs) + len(damaged), tuple(damaged))
 
-    layout = folder.path / LAYOUT
-    if layout.exists():
-        yield Checked("layout", 1, () if is_sound(folder.path) else (str(layout),))
-    elif n_runs:  # a sweep writes its layout before it does any run
-        runs = pluralize(n_runs, "run is", "runs are")
-        yield Checked("layout", 0, (f"{layout}: not there, though {runs} recorded",))
+    is_there = (folder.path / LAYOUT).exists()
+    if is_there or runs:  # a sweep writes its layout before it does any run
+        yield Checked("layout", is_there, tuple(_layout_faults(folder.path, runs)))
 
     snapshots = [path for path in sorted(folder.snapshots.glob("*")) if path.is_dir()]
     files = [file for path in snapshots for file in path.iterdir()]
@@ -212,6 +209,19 @@ def _checked(folder: OutputFolder) -> Iterator[Checked]:
     files = sorted(folder.path.glob(MODELS))
     damaged = [str(file) for file in files if not _reads(read_model, file)]
     yield Checked("models", len(files), tuple(damaged))
+
+
+def _layout_faults(path: Path, recorded: Collection[str]) -> Iterator[str]:
+    """Yield what is wrong with the layout in a folder that has these recorded runs."""
+    file = path / LAYOUT
+    runs = pluralize(len(recorded), "run is", "runs are")
+    try:
+        listed = {run for node in read_layout(path).nodes for _, run in node.places()}
+    except StoreError:
+        yield str(file) if file.exists() else f"{file}: not there, though {runs} recorded"
+        return
+    if recorded and listed.isdisjoint(recorded):
+        yield f"{file}: that of another sweep, though {runs} recorded"
 
 
 def _reads(read: Callable[[Path], object], file: Path) -> bool:

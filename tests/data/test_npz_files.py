@@ -13,6 +13,7 @@ from mkldist.data import checks, opening
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
 from mkldist.data.tables import ColumnChoice
+from mkldist.errors import DataError
 from tests.data.mistakes import mistake
 
 X, Y = np.arange(12.0).reshape(6, 2), np.array([1, -1, 1, -1, 1, -1])
@@ -161,6 +162,29 @@ def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path: Path, monkeypat
     monkeypatch.setattr(opening, "SMALL", 2**10)
     with mistake("array 'x'", "unpacks to more than", "at most 100 times its size"):
         read(path)
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_flipped_bit_is_refused_or_does_no_harm(tmp_path: Path, packing: int) -> None:
+    """Bits of the directory of an archive, that of encryption included, and of an array."""
+    path = tmp_path / "t.npz"
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, array in {"x": X, "y": Y}.items():
+            npy = io.BytesIO()
+            np.save(npy, array)
+            archive.writestr(f"{name}.npy", npy.getvalue())
+    whole = path.read_bytes()
+    entry, n_refused = whole.index(b"PK\x01\x02"), 0
+    places = [*range(8 * entry, 8 * (entry + 46)), *range(8 * 36, 8 * 46)]
+    for place in places:
+        content = bytearray(whole)
+        content[place // 8] ^= 1 << place % 8
+        path.write_bytes(content)
+        try:
+            np.testing.assert_array_equal(read(path).x, X)
+        except DataError:
+            n_refused += 1
+    assert n_refused > len(places) // 3
 
 
 def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path: Path) -> None:

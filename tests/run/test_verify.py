@@ -74,6 +74,12 @@ def test_a_layout_that_is_gone_is_damage_once_a_run_is_recorded(output, tmp_path
         assert damaged(begun) == {}
 
 
+def test_the_layout_of_another_sweep_of_the_same_name_is_damage(output):
+    other = made_up_plan(n_splits=1, datasets=("wine",))
+    lay_out(output, other, made_up_facts(other))
+    assert [*damaged(output)] == ["layout"]
+
+
 def test_data_given_in_python_are_held_to_their_names(output):
     data = InputData({"x": np.arange(6.0).reshape(3, 2), "y": np.arange(3)})
     file = output / "data" / f"mine-{data.id}.inputs.npz"
