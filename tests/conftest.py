@@ -1,7 +1,5 @@
 """Options of the whole suite."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

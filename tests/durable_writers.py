@@ -4,8 +4,6 @@ Run as ``python durable_writers.py ROOT``: each writer works in a folder of its 
 a process that is killed when the file is to take its name.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

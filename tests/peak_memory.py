@@ -1,7 +1,5 @@
 """The most memory that a process has held."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Python in the first lines of sweep files, and running it on what their small commands leave."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator
@@ -31,14 +29,7 @@ def code_blocks(text: str) -> Iterator[str]:
 def run_blocks(blocks: Iterable[str], of_data: Iterable[str], given: str) -> list[str]:
     """Run Python on another data set, and return its statements without any finite value.
 
-    Parameters
-    ----------
-    blocks : iterable of str
-        Python of one file, which shares its names; what draws makes lines.
-    of_data : iterable of str
-        Data sets that it may name.
-    given : str
-        The data set to take in their place.
+    `blocks` are of one file, which shares its names; `given` takes the place of data `of_data`.
     """
     import matplotlib as mpl
     from matplotlib import pyplot as plt

@@ -1,7 +1,5 @@
 """What compiled functions may hold, by their source."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Errors that a user can act on: their messages, and their way from workers."""
 
-from __future__ import annotations
-
 import ast
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What notebooks show of objects: HTML without markup of the user's."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from html.parser import HTMLParser

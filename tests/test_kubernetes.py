@@ -1,7 +1,5 @@
 """The manifests of ``cluster/kubernetes``: names, ports and commands that fit each other."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Imports point one way: every part of the package knows only those below it, without circles."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Set
 from functools import cache

@@ -3,8 +3,6 @@
 Imports are the cost of a command that computes nothing, so the heavy ones are held here.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import metadata

@@ -1,7 +1,5 @@
 """The package on systems that lack what Linux has: its modules are hidden from a process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

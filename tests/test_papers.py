@@ -1,7 +1,5 @@
 """Sweeps with a small command in their first lines, and published numbers of those of papers."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

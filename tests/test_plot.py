@@ -1,7 +1,5 @@
 """Drawings: Axes in, the same Axes out, with the data that were given."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

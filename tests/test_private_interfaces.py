@@ -4,8 +4,6 @@ A name that begins with an underscore and that no file of the package defines be
 else; so does a module that its project calls internal.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """The README: its commands, its sweep file and its Python, its links, and the table of methods."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

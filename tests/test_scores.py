@@ -1,7 +1,5 @@
 """Scores against scikit-learn on random values, and where scikit-learn has no score."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every sweep file of the project can be read and, where its data are here, planned."""
 
-from __future__ import annotations
-
 import runpy
 from collections.abc import Sequence
 from pathlib import Path

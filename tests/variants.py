@@ -1,7 +1,5 @@
 """Variants of a test, most of which run with the slow ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results made up with the errors, fingerprints, traces and losses that a test asks for."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

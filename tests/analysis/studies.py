@@ -1,7 +1,5 @@
 """Trees of scaling studies that were made up, with times that follow known laws."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

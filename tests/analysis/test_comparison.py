@@ -1,7 +1,5 @@
 """Pairs of methods compared on splits and points; sweeps that were run twice."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

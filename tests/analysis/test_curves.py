@@ -1,7 +1,5 @@
 """Curves of gaps, losses, objectives and decisions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares of weights and of the decision's variance, held to hand-computed and plain numbers."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

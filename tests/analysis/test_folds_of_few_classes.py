@@ -1,7 +1,5 @@
 """Scores of folds that lack a class, in tables and comparisons, against scikit-learn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels and settings that are selected, and the bias of the selection."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Tests, intervals and fits on plain arrays, held to formulas, tables and simulations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

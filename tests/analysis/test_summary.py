@@ -1,7 +1,5 @@
 """The summary of a sweep, as a table and as a terminal shows it."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

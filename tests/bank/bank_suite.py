@@ -4,8 +4,6 @@ Through the banks they test the modules of a pass: requests, layout, passes, ope
 few_kernels, tile_products and dots.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

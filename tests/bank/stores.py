@@ -1,7 +1,5 @@
 """Small Gram stores, damage to them, processes that work on them, and checks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Banks in memory: `requests`, `passes`, `few_kernels` and `diagonals`, by plain numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Kernels of features beside given Gram matrices, where points lack views, against plain sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

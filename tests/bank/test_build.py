@@ -1,7 +1,5 @@
 """Computing, storing and opening blocks, and the sources of their values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The node cache: files made once, shared, checked and evicted."""
 
-from __future__ import annotations
-
 import errno
 import multiprocessing
 import os

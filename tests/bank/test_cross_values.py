@@ -1,7 +1,5 @@
 """Decision values at new points, against kernels written out and centred by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

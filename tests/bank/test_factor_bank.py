@@ -1,7 +1,5 @@
 """Banks of factors, and kernels beside them."""
 
-from __future__ import annotations
-
 import gc
 import os
 import time

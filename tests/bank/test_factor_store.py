@@ -1,7 +1,5 @@
 """Stores of factors, and building them: pieces, damage, kills."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Products of entries and columns: those of numpy, the same bits whatever stands beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Banks read from their store in every pass, by the requirements of every bank."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import threading

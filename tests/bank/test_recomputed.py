@@ -1,7 +1,5 @@
 """A bank whose kernels are computed inside every pass, against the same bank in memory."""
 
-from __future__ import annotations
-
 import threading
 import tracemalloc
 

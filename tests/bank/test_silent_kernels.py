@@ -1,7 +1,5 @@
 """Kernels that say nothing: nearly the identity, constant, or equal to others, counted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The Gram store returns right values or an error, from folders and from URLs."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

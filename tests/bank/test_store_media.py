@@ -1,7 +1,5 @@
 """Gram stores and `blobs` on media that are full, read-only, forbidden, broken, or in memory."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

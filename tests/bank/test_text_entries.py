@@ -1,7 +1,5 @@
 """Kernels of texts in a bank, against scikit-learn's counts of substrings and counts by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Views of a bank and their `normalisation`, against matrices that are cut step by step."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """``python -m tests.benchmarks``: measure each goal of the framework on this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """An accelerator against the compiled loops of the processors that are free."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from pathlib import Path

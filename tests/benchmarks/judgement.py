@@ -4,8 +4,6 @@
 tables are those of scikit-learn alone.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

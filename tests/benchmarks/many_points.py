@@ -1,7 +1,5 @@
 """Many points: kernels as thin factors, and the certificate for the kernels themselves."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 import warnings

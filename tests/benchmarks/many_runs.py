@@ -3,8 +3,6 @@
 The coordinator has Dask's scheduler in its process, so that its memory is that of both.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

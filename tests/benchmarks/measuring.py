@@ -1,7 +1,5 @@
 """Measurement of the rows of the benchmarks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Peers that are installed are run.  The figure of another is written beside, with where it is from.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import partial

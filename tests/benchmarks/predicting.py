@@ -1,7 +1,5 @@
 """Predictions of a model: rows in memory, and rows of a file."""
 
-from __future__ import annotations
-
 import resource
 import tempfile
 import time

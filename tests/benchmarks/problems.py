@@ -1,7 +1,5 @@
 """The problems that the benchmarks share."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache

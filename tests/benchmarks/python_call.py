@@ -1,7 +1,5 @@
 """The call from Python: from Gram matrices to a certificate, with and without a bank."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

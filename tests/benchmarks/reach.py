@@ -4,8 +4,6 @@ A row is a function of the folder of further data that yields :class:`Measured`;
 command line is that of the function.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import tempfile
 import time

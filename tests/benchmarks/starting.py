@@ -4,8 +4,6 @@ Each command runs in a process of its own, with its own folder of compiled code.
 those of this process and of its workers.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import statistics

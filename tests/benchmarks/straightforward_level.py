@@ -4,8 +4,6 @@ scikit-learn's SVC for the machine, HiGHS for the lower bound, Clarabel for the 
 float64 Gram matrices, one vector a pass.
 """
 
-from __future__ import annotations
-
 import clarabel
 import numpy as np
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The rows of the call from Python run, in small."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.benchmarks import python_call

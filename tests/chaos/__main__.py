@@ -1,7 +1,5 @@
 """``python -m tests.chaos``: disturb small sweeps, and count the harm."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A campaign of faults: which, in which order, from a seed."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One flipped bit, a file cut short, or two files exchanged, of every kind of a finished sweep."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -33,22 +31,13 @@ OWN_COPY = ("data", "model")
 
 @dataclass(frozen=True, eq=False)
 class Finished:
-    """Two finished sweeps that were given in Python, and what more settings of them give.
+    """Two finished sweeps that were given in Python, and what more settings of them give."""
 
-    Parameters
-    ----------
-    folder : Path
-        Their folder, which is not changed.
-    values, more_values : dict of str to dict of str to Dataset
-        Results of each, without times, as they are, and with more values of C.
-    predicted : array
-        What the model of the first one predicts.
-    """
-
-    folder: Path
+    folder: Path  # their folder, which is not changed
+    # Results of each, without times, as they are, and with more values of C
     values: dict[str, dict[str, xr.Dataset]]
     more_values: dict[str, dict[str, xr.Dataset]]
-    predicted: Any
+    predicted: Any  # what the model of the first one predicts
 
 
 def finished(folder: Path) -> Finished:

@@ -1,7 +1,5 @@
 """Folders that are full, read-only or gone under a sweep, and two sweeps on one folder."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What a fault did to a sweep, and the table of a whole campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -11,37 +9,21 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one fault did.
+    """What one fault did."""
 
-    Parameters
-    ----------
-    kind : str
-        Kind of the fault.
-    lost : int
-        Recorded runs that are gone after the next run of the same command.
-    again : int
-        Recorded runs that this computed again.
-    wrong : tuple of str
-        Nodes of the results that differ in some bit from the undisturbed ones; of a reader, what it
-        returned in place of an error.
-    orphans : tuple of str
-        Processes of the sweep that live 10 seconds after its command has ended.
-    leftovers : tuple of str
-        Files after the next run that the undisturbed sweep does not leave.
-    faults : tuple of str
-        What else should not be: a traceback, an exit code of its own, a command that hangs.
-    refused : bool
-        True if the next run said what is damaged in place of mending it.
-    """
-
-    kind: str
-    lost: int = 0
-    again: int = 0
+    kind: str  # kind of the fault
+    lost: int = 0  # recorded runs that are gone after the next run of the same command
+    again: int = 0  # recorded runs that this computed again
+    # Nodes of the results that differ in some bit from the undisturbed ones; of a reader, what it
+    # returned in place of an error
     wrong: tuple[str, ...] = ()
+    # Processes of the sweep that live 10 seconds after its command has ended
     orphans: tuple[str, ...] = ()
+    # Files after the next run that the undisturbed sweep does not leave
     leftovers: tuple[str, ...] = ()
+    # What else should not be: a traceback, an exit code of its own, a command that hangs
     faults: tuple[str, ...] = ()
-    refused: bool = False
+    refused: bool = False  # true if the next run said what is damaged in place of mending it
 
     @property
     def is_good(self) -> bool:

@@ -1,7 +1,5 @@
 """A small sweep as processes of its own, and what is left of it after a fault."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -43,20 +41,11 @@ RANDOM = re.compile(r"[0-9a-z_]{8}$|\d+")
 
 @dataclass(frozen=True)
 class Scene:
-    """Folders of a sweep, and the environment of its processes.
+    """Folders of a sweep, and the environment of its processes."""
 
-    Parameters
-    ----------
-    folder : Path
-        Holds everything that the sweep writes.
-    workers : tuple of str
-        Options of the command that choose its workers.
-    mark : str
-        Tells its processes from all others.
-    """
-
-    folder: Path
-    workers: tuple[str, ...] = ("--workers", "2")
+    folder: Path  # holds everything that the sweep writes
+    workers: tuple[str, ...] = ("--workers", "2")  # options of the command that choose its workers
+    # Tells its processes from all others
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
@@ -86,12 +75,7 @@ class Scene:
     def started(self, *options: str, setup: str = "") -> Iterator[subprocess.Popen[str]]:
         """Start the sweep's command in a session of its own; at the end, stop what still runs.
 
-        Parameters
-        ----------
-        *options : str
-            More options of the command.
-        setup : str
-            Statements that its process executes first.
+        Its process executes the statements `setup` first.
         """
         file = self.folder / "small.toml"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -153,21 +137,11 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class Undisturbed:
-    """The sweep without a fault.
+    """The sweep without a fault."""
 
-    Parameters
-    ----------
-    seconds : float
-        Seconds that its command took at first.
-    values : dict of str to Dataset
-        Its results, without times.
-    files : set of str
-        All files that it leaves.
-    """
-
-    seconds: float
-    values: dict[str, xr.Dataset]
-    files: set[str]
+    seconds: float  # seconds that its command took at first
+    values: dict[str, xr.Dataset]  # its results, without times
+    files: set[str]  # all files that it leaves
 
 
 def undisturbed(folder: Path) -> Undisturbed:
@@ -182,22 +156,26 @@ def undisturbed(folder: Path) -> Undisturbed:
     return Undisturbed(seconds[0], values_of(scene.output, timed=False), scene.files())
 
 
-def resumed(scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *options: str) -> Outcome:
-    """Run the command of a disturbed sweep again, and compare with the undisturbed one.
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
 
-    Parameters
-    ----------
-    scene : Scene
-        The disturbed sweep, whose command has ended.
-    clean : Undisturbed
-        The sweep without a fault.
-    kind : str
-        The fault.
-    ended : Ended
-        How its command ended.
-    *options : str
-        More options of the command that is run again.
-    """
+    code: int | None  # its exit code; None if it hung
+    said: str  # what it printed
+    allowed: tuple[int, ...]  # exit codes that are right
+
+    def faults(self) -> Iterator[str]:
+        """Yield what is wrong with its end."""
+        if self.code is None:
+            yield f"hangs: {self.said[-300:]}"
+        elif self.code not in self.allowed:
+            yield f"exit code {self.code}: {self.said[-300:]}"
+        if "Traceback" in self.said:
+            yield f"a traceback: {self.said[-600:]}"
+
+
+def resumed(scene: Scene, clean: Undisturbed, kind: str, ended: Ended, *options: str) -> Outcome:
+    """Run the command of a disturbed sweep again, and compare with the undisturbed one."""
     orphans = scene.orphans()
     before = solved(scene.output)
     with scene.started(*options) as process:
@@ -219,34 +197,6 @@ def solved(output: Path) -> dict[str, int]:
     """Return when each run was recorded, without the failed ones, which may be done again."""
     times = record_times(output)
     return {name: when for name, when in times.items() if name.endswith(f".{RunState.COMPLETE}")}
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a command ended.
-
-    Parameters
-    ----------
-    code : int or None
-        Its exit code; None if it hung.
-    said : str
-        What it printed.
-    allowed : tuple of int
-        Exit codes that are right.
-    """
-
-    code: int | None
-    said: str
-    allowed: tuple[int, ...]
-
-    def faults(self) -> Iterator[str]:
-        """Yield what is wrong with its end."""
-        if self.code is None:
-            yield f"hangs: {self.said[-300:]}"
-        elif self.code not in self.allowed:
-            yield f"exit code {self.code}: {self.said[-300:]}"
-        if "Traceback" in self.said:
-            yield f"a traceback: {self.said[-600:]}"
 
 
 def differing(

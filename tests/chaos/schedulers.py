@@ -1,7 +1,5 @@
 """Schedulers that no sweep starts: killed and started again, or with short-lived workers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket
@@ -29,21 +27,11 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Administrator:
-    """The one who starts a scheduler and its workers on this machine, and ends them.
+    """The one who starts a scheduler and its workers on this machine, and ends them."""
 
-    Parameters
-    ----------
-    scene : Scene
-        A sweep that is to use them.
-    port : int
-        Port of the scheduler, the same whenever it is started again.
-    at_end : ExitStack
-        Ends every process that was started.
-    """
-
-    scene: Scene
-    port: int
-    at_end: ExitStack
+    scene: Scene  # A sweep that is to use them
+    port: int  # port of the scheduler, the same whenever it is started again
+    at_end: ExitStack  # ends every process that was started
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
         """Start a scheduler, and return it when it listens."""

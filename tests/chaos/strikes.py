@@ -1,7 +1,5 @@
 """Kills, pauses, signals and lack of memory at random moments of a sweep."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

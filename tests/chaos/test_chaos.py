@@ -1,7 +1,5 @@
 """A short campaign of faults, and that a campaign sees harm where there is some."""
 
-from __future__ import annotations
-
 import io
 import tempfile
 from dataclasses import asdict, replace

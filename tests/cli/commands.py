@@ -1,7 +1,5 @@
 """Commands of mkldist as a shell runs them, in a process of their own or in this one."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Over three hundred mistakes, each met by place, found, expected and what to do."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import pickle

@@ -1,7 +1,5 @@
 """Commands of `bank`, `export`, `listing`, `options`, `plan`, `status`, `sweep`."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

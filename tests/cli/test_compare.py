@@ -1,7 +1,5 @@
 """``mkldist compare`` and ``mkldist explain``, on small real sweeps."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

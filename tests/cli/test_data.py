@@ -1,7 +1,5 @@
 """The command that writes a first sweep: what it asks, writes, prints and refuses."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The text of a first sweep: a sweep file that fits the data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

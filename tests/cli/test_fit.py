@@ -1,7 +1,5 @@
 """The commands `fit` and `predict`: from the results of a sweep to predictions, and mistakes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The command that checks a sweep's files: its lines, its JSON and its exit codes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``--json`` of every command: one document of finite numbers, with the keys of its help."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

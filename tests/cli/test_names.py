@@ -1,7 +1,5 @@
 """Names are data: one list of nasty ones goes through every command, figure, page and export."""
 
-from __future__ import annotations
-
 import csv
 
 import fsspec

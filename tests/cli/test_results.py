@@ -1,7 +1,5 @@
 """``mkldist report``, on a real sweep."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The JSON Schema of the sweep file, held to the models, right files and wrong ones."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from typing import Any

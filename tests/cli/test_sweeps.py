@@ -1,7 +1,5 @@
 """What `plan` says of data."""
 
-from __future__ import annotations
-
 import re
 import time
 from contextlib import ExitStack

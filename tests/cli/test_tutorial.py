@@ -1,7 +1,5 @@
 """The seven commands from a table with mistakes to a report, a model and predictions."""
 
-from __future__ import annotations
-
 import random
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Arrays, their ids, and counts of a solver's work."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, get_args
 

@@ -1,7 +1,5 @@
 """Checksums of content, and the files, JSON documents and frames that carry them."""
 
-from __future__ import annotations
-
 import json
 
 import google_crc32c

@@ -1,7 +1,5 @@
 """Compiled functions: Python's results, machine code on disk, and no hold on the GIL."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

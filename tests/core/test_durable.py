@@ -1,7 +1,5 @@
 """Files that are whole or absent: order of the steps, kills at every writer, refusals."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Division of a worker's memory: known shares, and no more than there is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from dask.utils import format_bytes

@@ -1,7 +1,5 @@
 """What consoles print, and signals that interrupt."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Processors, linear algebra on one thread, and LAPACK beside other threads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

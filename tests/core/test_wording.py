@@ -1,7 +1,5 @@
 """Numbers with nouns, lists, names of rows, and the order of names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

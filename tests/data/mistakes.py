@@ -1,7 +1,5 @@
 """A mistake in the input must give one message with all four parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

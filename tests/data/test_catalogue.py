@@ -1,7 +1,5 @@
 """Data sets by name or source: files, and those of scikit-learn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of arrays, blocks of rows, and sparse features."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets, their source columns and texts."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

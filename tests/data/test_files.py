@@ -1,7 +1,5 @@
 """Data files of every extension, gzipped, and those that cannot be opened."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

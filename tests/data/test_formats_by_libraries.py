@@ -1,7 +1,5 @@
 """Files of MATLAB, Excel, Weka and anndata, as the libraries that own these formats write them."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import sys

@@ -1,7 +1,5 @@
 """Gram matrices: read with their labels, and checked."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data sets given in Python, from memory and from the files that hold them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

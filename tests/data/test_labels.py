@@ -1,7 +1,5 @@
 """Labels of classes and of real values, texts of numbers, times, and row weights."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

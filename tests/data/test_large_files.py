@@ -3,8 +3,6 @@
 It is counted in bytes, those of arrays by tracemalloc and those of Parquet by pyarrow.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from functools import partial

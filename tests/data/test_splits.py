@@ -1,7 +1,5 @@
 """Splits of every kind and inner folds, against those of scikit-learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The kinds of columns at a first look, and the roles that follow."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables: the role of each column, frames of all kinds, categories, and mistakes in one message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

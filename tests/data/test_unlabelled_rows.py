@@ -1,7 +1,5 @@
 """Rows without a label: left out if asked, in unlabelled parts of splits, refused elsewhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The validator: rows, labels and names stay together, and what was decided is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Views of the points of a data set, and files of feature groups."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -6,8 +6,6 @@ All blocks of a page run in order, in one new folder that holds the page's `{dow
 Other languages are for reading.  ``% not run: REASON`` in the line before a block leaves it out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

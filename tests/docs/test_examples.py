@@ -1,7 +1,5 @@
 """Examples that need results: they run in a folder that holds the sweeps that they name."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The table of methods that helps to choose one says what their code says."""
 
-from __future__ import annotations
-
 import re
 
 from mkldist.methods.registry import METHODS

@@ -1,7 +1,5 @@
 """The scripts of the gallery: what a page of each needs; that they run is the site's build."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

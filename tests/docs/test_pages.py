@@ -1,7 +1,5 @@
 """The pages of documentation: their code runs, and their sweep files are right."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

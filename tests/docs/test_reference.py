@@ -1,7 +1,5 @@
 """The reference: no key, method, kernel, number or public object without its place and example."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The cache of banks: found by content, bounded in bytes, gone with the last estimator."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import subprocess

@@ -1,7 +1,5 @@
 """The `base` of estimators and what is `fitted`: checks and tools of scikit-learn."""
 
-from __future__ import annotations
-
 import pickle
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Classifiers: against SVC and loops over C, with weights of rows, calibration, mistakes."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns of a DataFrame of categorical and nullable types, as columns of plain numbers."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MKLRegressor, OneClassMKL and SemiSupervisedMKLClassifier."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes, load_iris, make_friedman1, make_moons

@@ -1,7 +1,5 @@
 """Imputation, scaling and labels before kernels, and the models of estimators."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

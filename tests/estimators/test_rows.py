@@ -1,7 +1,5 @@
 """Views, missing views, sparse rows and columns of texts, against explicit matrices and a sweep."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

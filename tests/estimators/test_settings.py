@@ -1,7 +1,5 @@
 """Parameters of methods, and default kernels, as estimators pass them on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse

@@ -1,7 +1,5 @@
 """Weights of rows: a fit with them is that of rows repeated, with everything that is fitted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Answers of `solve` to small problems, to which the other ways are held."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

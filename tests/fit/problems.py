@@ -1,7 +1,5 @@
 """Small problems of every kind, and the methods that learn them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Banks of every backend, normalisation and origin: the same answers by `solve` and by a sweep."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Gram matrices with negative eigenvalues against spectral formulas in numpy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Features of every kind, and files, by every way."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Problems of every kind by every way,."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

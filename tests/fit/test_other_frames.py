@@ -1,7 +1,5 @@
 """Frames of polars and tables of Arrow, wherever a DataFrame of pandas may stand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,7 +29,7 @@ class Columns:
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame, self.columns = frame, list(frame.columns)
 
-    def __getitem__(self, name: str) -> pd.Series[Any]:
+    def __getitem__(self, name: str) -> pd.Series:
         return self._frame[name]
 
     def to_numpy(self) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Parts of pandas whose indexes name their rows: `sweep`, banks, `solve` and the estimators."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights of rows and classes in sweeps, against scikit-learn's machine and against `solve`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

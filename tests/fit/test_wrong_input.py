@@ -1,7 +1,5 @@
 """Input that cannot be used, by every way: the class of the error, not its words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path

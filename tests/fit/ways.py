@@ -4,12 +4,10 @@ Everything here is public: the names of ``mkldist`` and the words of its command
 beside it hold the ways to each other, whatever lies within.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -33,41 +31,20 @@ LOOSE_BOUNDS = {"skm": 1e-7}
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What one way finds.
+    """What one way finds."""
 
-    Parameters
-    ----------
-    bounds : (2,) float64
-        Objective and its lower bound, sums over the classes that are learnt apart.
-    weights : (M,) or (k, M) float64
-        Kernel weights; a row a class where classes have their own.
-    bias : () or (k,) float64
-        Intercepts.
-    values : (t,) or (t, k) float64
-        Decision values of new rows.
-    """
-
-    bounds: np.ndarray
-    weights: np.ndarray
-    bias: np.ndarray
-    values: np.ndarray
+    bounds: np.ndarray  # objective and its lower bound, sums over the classes that are learnt apart
+    weights: np.ndarray  # kernel weights; a row a class where classes have their own
+    bias: np.ndarray  # intercepts
+    values: np.ndarray  # decision values of new rows
 
     def assert_near(
-        self, other: Found, method: str = "", rtol: float | None = None, *, bias: bool = True
+        self, other: Self, method: str = "", rtol: float | None = None, *, bias: bool = True
     ) -> None:
         """Hold another answer to this one, relative to the largest number of each kind.
 
-        Parameters
-        ----------
-        other : Found
-            The other answer.
-        method : str
-            The method, where it is one of `LOOSE`.
-        rtol : float, optional
-            Another tolerance.
-        bias : bool
-            False leaves intercepts out: estimators on centred kernels add to theirs what centring
-            takes from the kernels.
+        Without `bias`, intercepts are left out: estimators on centred kernels add to theirs what
+        centring takes from the kernels.
         """
         assert_near(other.bounds, self.bounds, rtol or LOOSE_BOUNDS.get(method, ROUNDING))
         own = rtol or LOOSE.get(method, ROUNDING)
@@ -76,7 +53,7 @@ class Found:
         if bias:
             assert_near(other.bias, self.bias, own, np.abs(self.values).max())
 
-    def assert_equal(self, other: Found, *names: str) -> None:
+    def assert_equal(self, other: Self, *names: str) -> None:
         """Hold another answer, or the named parts of it, to this one to the bit."""
         for name in names or ("bounds", "weights", "bias", "values"):
             np.testing.assert_array_equal(getattr(other, name), getattr(self, name))

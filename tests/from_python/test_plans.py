@@ -1,7 +1,5 @@
 """Plans from Python and their forecasts: numbers that add up, and the text of the command."""
 
-from __future__ import annotations
-
 import io
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """Regularisers of the user in sweeps and plans from Python, and what both refuse alike."""
 
-from __future__ import annotations
-
 import importlib
 import itertools
 import sys

@@ -1,7 +1,5 @@
 """Sweeps and reruns from Python: what they take, return, keep and say, and tables of names."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import signal

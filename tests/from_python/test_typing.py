@@ -1,7 +1,5 @@
 """Types that users of the installed package get."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

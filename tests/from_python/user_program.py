@@ -1,7 +1,5 @@
 """A program as a user writes it, which a strict type checker reads without an error."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import xarray as xr

@@ -1,7 +1,5 @@
 """``python -m tests.fuzz``: read many wrong inputs, and print those that were met badly."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Numbered cases of wrong inputs, and what is wrong with how one was met."""
 
-from __future__ import annotations
-
 import traceback
 import zlib
 from collections.abc import Iterator
@@ -19,24 +17,12 @@ WEIGHTS = {"sweep file": 8, "record": 1, "forged record": 1, "results": 1, "note
 
 @dataclass(frozen=True)
 class Fault:
-    """A case that was not met by the right values or an error of mkldist.
+    """A case that was not met by the right values or an error of mkldist."""
 
-    Parameters
-    ----------
-    kind : str
-        Kind of the input.
-    number : int
-        Number of the case, which with the seed makes it again.
-    said : str
-        What happened in place of that.
-    content : bytes
-        The input.
-    """
-
-    kind: str
-    number: int
-    said: str
-    content: bytes
+    kind: str  # kind of the input
+    number: int  # number of the case, which with the seed makes it again
+    said: str  # what happened in place of that
+    content: bytes  # the input
 
 
 def shares(n_cases: int) -> Iterator[tuple[Kind, range]]:

@@ -1,7 +1,5 @@
 """What a wrong input must not do: hang, take much memory, write elsewhere, or reach the network."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import sys
@@ -27,21 +25,11 @@ class HangsError(BaseException):
 
 @dataclass
 class Watch:
-    """What happens in the process while a case runs.
+    """What happens in the process while a case runs."""
 
-    Parameters
-    ----------
-    folder : Path or None
-        The only folder where the case may write; None while no case runs.
-    seen : list of str
-        What it did elsewhere.
-    is_heard : bool
-        True once the process reports to it.
-    """
-
-    folder: Path | None = None
-    seen: list[str] = field(default_factory=list)
-    is_heard: bool = False
+    folder: Path | None = None  # the only folder where the case may write; None while no case runs
+    seen: list[str] = field(default_factory=list)  # what it did elsewhere
+    is_heard: bool = False  # true once the process reports to it
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Note a write elsewhere, and forbid the network and other processes."""

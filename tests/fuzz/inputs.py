@@ -1,7 +1,5 @@
 """Right inputs of every kind, how one is made wrong, and what reads it."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -74,22 +72,13 @@ Wrong = tuple[Path, bytes]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of input.
+    """A kind of input."""
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    wrong : callable
-        Returns a file below a folder that holds the right inputs, and a wrong content of it, drawn
-        from a generator.
-    read : callable
-        Reads the file as the package does.
-    """
-
-    name: str
+    name: str  # its name
+    # Returns a file below a folder that holds the right inputs, and a wrong content of it, drawn
+    # from a generator
     wrong: Callable[[Path, Draw], Wrong]
-    read: Callable[[Path], None]
+    read: Callable[[Path], None]  # reads the file as the package does
 
 
 def prepare(folder: Path) -> None:

@@ -1,7 +1,5 @@
 """Seeded mistakes in documents, and in the bytes of files."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 ``python -m tests.fuzz --cases 20000 --seed 1`` reads more of them.
 """
 
-from __future__ import annotations
-
 import re
 import socket
 import time

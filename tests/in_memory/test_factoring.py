@@ -1,7 +1,5 @@
 """Banks of thin factors in Python: settings, sizes, parts and refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal

@@ -1,7 +1,5 @@
 """Stacks of Gram matrices: checks, packing, and the work that they take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Features, given kernels, texts, views and sparse points of banks."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Banks in Python: kernels, parts, backends, files, threads."""
 
-from __future__ import annotations
-
 import pickle
 import threading
 import tracemalloc

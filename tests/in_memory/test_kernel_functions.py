@@ -1,7 +1,5 @@
 """Banks of all kernel functions: backends, normalisations, new points, names, and a certificate."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Decision functions at new points and apart from the bank."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

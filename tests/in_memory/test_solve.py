@@ -1,7 +1,5 @@
 """``solve`` and ``solve_path``: solutions, lines, and messages about arrays, labels and graphs."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Kernel functions as a user may write them."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernel functions of the user: where they are found, what they may return, their identity."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess

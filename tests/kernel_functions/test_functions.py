@@ -1,7 +1,5 @@
 """Every kernel function keeps its contract, and has the values of its formula."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """Devices of the tests, and lists of kernels made up for them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values of kernels on points, and checks of these."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

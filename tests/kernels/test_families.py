@@ -1,7 +1,5 @@
 """From sweep files to kernels: families, feature sets, parameters, and mistakes."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

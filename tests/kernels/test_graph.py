@@ -1,7 +1,5 @@
 """Graph Laplacians and their kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lists of kernels, and the first of them in a drawn order."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections import Counter

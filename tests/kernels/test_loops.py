@@ -1,7 +1,5 @@
 """Compiled loops over kernel values: tiles, products, sums, values in arrays."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small instances of every awkward shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps

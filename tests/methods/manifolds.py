@@ -1,7 +1,5 @@
 """Small semi-supervised problems: points on curves, a few labels, a graph of nearest neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers to a solver's requests by plain numpy on a (M, n, n) stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

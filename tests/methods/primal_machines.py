@@ -1,7 +1,5 @@
 """Losses and machines of PrimalMKL on small instances, for its tests."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What several methods take: weights of points, classes that share weights, paths."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import cvxpy as cp

@@ -1,7 +1,5 @@
 """Baselines: alignment, single kernels by cross-validation, fixed weights, EasyMKL."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

@@ -1,7 +1,5 @@
 """Block norms: inner objective, Newton's method, bounds, losses and regularisers."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

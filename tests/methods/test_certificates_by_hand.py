@@ -5,8 +5,6 @@ docstring and in plain numpy.  Where the method's own bound is that of a mixture
 another bound of the dual value, the dual value is no less; elsewhere both are equal.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

@@ -5,8 +5,6 @@ anew among the slow tests, where four of the seven instances are, too, and for m
 long all but the balanced one.  What no loss can change is asked of one case a method.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Level and SILP, their cuts, and what the methods with weights in the simplex have in common."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import cvxpy as cp

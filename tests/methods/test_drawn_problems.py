@@ -1,7 +1,5 @@
 """Certificates of all methods on drawn problems and on awkward mixtures."""
 
-from __future__ import annotations
-
 import warnings
 
 import cvxpy as cp

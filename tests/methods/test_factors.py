@@ -1,7 +1,5 @@
 """Solutions on factors, bounds with the kernels themselves, states on kernels that have grown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """GLKS, RLS and LapRLS: closed forms and special cases."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import optimize

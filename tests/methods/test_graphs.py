@@ -1,7 +1,5 @@
 """Deformed kernels, bounds on a graph in spite of rounding, and LapSVM."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

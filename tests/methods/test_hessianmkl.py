@@ -1,7 +1,5 @@
 """HessianMKL, GMKL and Newton steps on kernel weights."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

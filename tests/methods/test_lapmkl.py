@@ -1,7 +1,5 @@
 """LapMKL: stationarity, special cases, steps."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Accelerated fixed-point iterations of kernel weights."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mkldist.methods.lp_mkl import Anderson, LogWeights

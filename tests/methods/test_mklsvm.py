@@ -1,7 +1,5 @@
 """MK-LSVM, with `lsvm` and `manifold_svm`: derivatives, shared weights, special cases."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

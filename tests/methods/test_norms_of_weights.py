@@ -1,7 +1,5 @@
 """Other norms of the weights: lp-norm, groups of kernels, at most k kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize

@@ -1,7 +1,5 @@
 """PrimalMKL: special cases, requests, single steps, weight steps, certificate."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """SimpleMKL, R-MKL and their descent by reduced gradients."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registry, and counts of work of every method."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

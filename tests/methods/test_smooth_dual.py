@@ -1,7 +1,5 @@
 """SKM, SMO-MKL and the dual that they climb."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar

@@ -1,7 +1,5 @@
 """SpicyMKL and ElastMKL on solved problems, their working set, pace, states and exact bound."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Models and tables made up for the tests of this folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of models: read back unchanged, whole or absent, else refused; functions of the user."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

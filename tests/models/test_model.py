@@ -1,7 +1,5 @@
 """Predictions of models against plain formulas, and columns of new rows."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files of predictions: columns, probabilities, contributions, scores, notes on odd rows."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

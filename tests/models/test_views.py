@@ -1,7 +1,5 @@
 """Views and texts that new rows bring."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Relative gaps, and the rounding of quadratic forms against exact arithmetic."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

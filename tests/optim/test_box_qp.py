@@ -1,7 +1,5 @@
 """Quadratic programs over a box with one equality: pair updates, Newton steps, blocks."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

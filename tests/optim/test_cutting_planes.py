@@ -1,7 +1,5 @@
 """Cutting-plane models of functions on the simplex, and projections onto their level sets."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Line searches and limited-memory BFGS directions."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums of thin products, their products and systems, against whole matrices."""
 
-from __future__ import annotations
-
 import gc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Randomly pivoted Cholesky factors against eigenvalues and direct elimination."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

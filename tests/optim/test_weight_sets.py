@@ -1,7 +1,5 @@
 """Projections onto the simplex and onto lp balls."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

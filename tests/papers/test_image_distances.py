@@ -1,7 +1,5 @@
 """Distances of images against their definitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

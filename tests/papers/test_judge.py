@@ -1,7 +1,5 @@
 """Conclusions of papers on results made up, decided by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of what is reproduced, its details and pictures, on results made up."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

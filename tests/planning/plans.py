@@ -1,7 +1,5 @@
 """Made-up data sets, sweeps and plans for the tests of planning."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Costs that a plan expects, against measured ones: bytes, memory of a worker, passes, rounds."""
 
-from __future__ import annotations
-
 import math
 import tomllib
 import tracemalloc

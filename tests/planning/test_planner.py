@@ -1,7 +1,5 @@
 """Plans from facts: pure, complete, with stable ids; their runs, batches and paths."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Data, splits, kernels and grids of a sweep, loaded and checked."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks that precede data: methods, their grids, searches, C from other methods, code."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

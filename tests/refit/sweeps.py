@@ -1,7 +1,5 @@
 """Tables as users have them, and small sweeps on them, run in this process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

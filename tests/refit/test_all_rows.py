@@ -1,7 +1,5 @@
 """Models of sweeps against the predictions that they stored, on all rows, and calibrated."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The choice of a setting, of grids and searches, and what beats no constant."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Explanations of sweeps: parts of decisions, permutations, names of groups."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

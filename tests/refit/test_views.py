@@ -1,7 +1,5 @@
 """Models of views, their `anchors`, and sparse features against the predictions of sweeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

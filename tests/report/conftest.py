@@ -1,7 +1,5 @@
 """Made-up sweeps and the cluster that the tests of the report share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Sweeps, studies and explanations that were made up, with numbers that tests know."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures of the page, held to the data that they show."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

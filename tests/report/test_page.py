@@ -1,7 +1,5 @@
 """The page in a browser, its sections and facts, and which files it may replace."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A scaling study in tables, words and files; `scaling_times` and `scaling_figures`."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path

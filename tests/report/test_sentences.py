@@ -1,7 +1,5 @@
 """Sentences of the report: answers, warnings, comparisons and explanations."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tables of the report, held to the summary and the records."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Plans and records made up for the tests of results and analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims on an output folder: one sweep owns it, and one process writes at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The journal: appended, read while it grows, torn, damaged, removed from, and made compact."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

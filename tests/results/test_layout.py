@@ -1,7 +1,5 @@
 """Places of runs in the tree, and the variables of its nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fields of a record from solutions that are made up: one, or one for each class."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

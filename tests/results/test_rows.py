@@ -1,7 +1,5 @@
 """One row per run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

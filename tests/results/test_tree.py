@@ -1,7 +1,5 @@
 """The tree of results, made from a layout and records: every value, also of a sweep at work."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """The workers of sweeps that do not have to end theirs: one process, or this one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

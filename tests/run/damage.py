@@ -1,7 +1,5 @@
 """A small finished sweep, and single bits to flip in its files."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Schedulers and workers that a test starts itself, as an administrator does, with certificates."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -31,17 +29,7 @@ def dask_cluster(
     n_workers: int = 1,
     through: Sequence[Sequence[str]] = ((),),
 ) -> Iterator[str]:
-    """Yield the address of a scheduler with workers, and stop them.
-
-    Parameters
-    ----------
-    certificates : Path
-        Folder of certificates; the scheduler notes its address beside it.
-    host : str
-        Address on which the scheduler listens.
-    n_workers, through
-        As for :func:`dask_workers`.
-    """
+    """Yield the address of a scheduler with workers, and stop them."""
     note = _note(certificates)
     scheduler = ["scheduler", "--host", host, "--port", "0", "--protocol", "tls"]
     with _stopped() as start:
@@ -58,14 +46,7 @@ def dask_workers(
 ) -> Iterator[None]:
     """Start workers of the scheduler of a :func:`dask_cluster`, and stop them.
 
-    Parameters
-    ----------
-    certificates : Path
-        Folder of its certificates.
-    n_workers : int
-        Number of worker processes of one thread that a command starts.
-    through : sequence of sequence of str
-        Words before each command of workers, such as ``ip netns exec NAME``.
+    `through` are words before each command of workers, such as ``ip netns exec NAME``.
     """
     workers = ["worker", "--nthreads", "1", "--nworkers", str(n_workers), "--memory-limit", "0"]
     with _stopped() as start:

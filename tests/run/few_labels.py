@@ -1,7 +1,5 @@
 """Small sweeps, for example with few labels, done task by task in this process."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

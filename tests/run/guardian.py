@@ -4,8 +4,6 @@
 group and the session of their parent.  Their orphans therefore become children of this process.
 """
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 import sys

@@ -1,13 +1,11 @@
 """Sweeps in this process, tasks that fail as a test says, and what they use of a scheduler."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -130,7 +128,7 @@ class SchedulerInMemory:
     def get_dataset(self, name: str, default: Any) -> Any:
         return self.files.get(name, default)
 
-    def install(self, monkeypatch: pytest.MonkeyPatch) -> SchedulerInMemory:
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> Self:
         """Have tasks of this process reach it."""
         scheduler = self
 

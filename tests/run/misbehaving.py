@@ -1,7 +1,5 @@
 """Methods that misbehave; a file of its own because workers preload it by its path."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

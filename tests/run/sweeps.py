@@ -1,7 +1,5 @@
 """Small sweeps for the tests of this folder, run in this process or as the command line."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

@@ -1,7 +1,5 @@
 """Banks for workers, with snapshots that are fetched; shards in the memory of processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Connections and their clear messages; what is found of this machine and of clusters."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -1,7 +1,5 @@
 """Real kills, full disks, flipped bits and interrupts in a sweep; the same results after all."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -5,8 +5,6 @@ divided and what is lost between tasks.  Solvers that compute end after a known 
 so that the forecast from some of their runs can be held to what all of them take.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import replace
 from pathlib import Path

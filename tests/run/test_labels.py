@@ -1,7 +1,5 @@
 """Many classes, real values, inner folds and scores, against solving by hand and scikit-learn."""
 
-from __future__ import annotations
-
 import tomllib
 
 import numpy as np

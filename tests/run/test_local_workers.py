@@ -1,7 +1,5 @@
 """Workers of this machine: their environment, memory, their end, and what killed ones leave."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Banks in a real S3 server of this machine, written and read by workers; results copied to it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

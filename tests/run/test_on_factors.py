@@ -1,7 +1,5 @@
 """Batches on a bank of factors: certificates, inner folds, classes, growth and failures."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

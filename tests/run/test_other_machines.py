@@ -1,7 +1,5 @@
 """Workers on other machines: without a shared disk, behind a link that is cut, through SSH."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Sweeps over kernel functions of the user."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

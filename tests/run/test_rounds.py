@@ -1,7 +1,5 @@
 """Rounds of a sweep, and what a search proposes: a function of the file and of the records."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import tomllib

@@ -1,7 +1,5 @@
 """What the output folder saves of inputs, what paths and names mean, and sweeps run again."""
 
-from __future__ import annotations
-
 import errno
 import json
 import shutil

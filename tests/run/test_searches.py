@@ -1,7 +1,5 @@
 """Searches, given C and scaling studies end to end: results, kills, failures, warm starts."""
 
-from __future__ import annotations
-
 import os
 import signal
 from io import StringIO

@@ -1,7 +1,5 @@
 """Sweeps with few labels: rows that methods see, and graph Laplacians, built once and checked."""
 
-from __future__ import annotations
-
 import itertools
 import multiprocessing
 from pathlib import Path

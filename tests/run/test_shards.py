@@ -1,7 +1,5 @@
 """Banks of shards, by the requirements of every bank and to the bit; cuts and entries of shards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ listens on the loopback address, beside any SLURM of the machine.  It ends with 
 started it, even by a kill.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

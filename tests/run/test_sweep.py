@@ -1,7 +1,5 @@
 """Whole sweeps against scikit-learn on kernels made by hand; paths; small work; time; progress."""
 
-from __future__ import annotations
-
 import errno
 import io
 import math

@@ -1,7 +1,5 @@
 """The loop on tasks in this process: what it submits, waits for, records, and says of its work."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tasks done without a cluster: damage, faults, memory, locks; compilation before clocks."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

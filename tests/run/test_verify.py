@@ -1,7 +1,5 @@
 """Flipped bits in the files of a sweep, and what mends them; which banks stay, and which go."""
 
-from __future__ import annotations
-
 import errno
 import os
 import tomllib

@@ -1,7 +1,5 @@
 """The work queue and its items (`work_items`): every run ends exactly once, however tasks fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

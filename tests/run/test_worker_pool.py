@@ -1,7 +1,5 @@
 """Whom a sweep admits: versions, environments and shared storage of workers on other machines."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """A problem of few points, and its solutions on factors that grow."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 

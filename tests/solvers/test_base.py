@@ -1,7 +1,5 @@
 """Solutions, methods and the arrays that solvers share."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from typing import Literal

@@ -1,7 +1,5 @@
 """Certificates of solutions on factors with the kernels themselves."""
 
-from __future__ import annotations
-
 import tracemalloc
 from contextlib import suppress
 from dataclasses import replace

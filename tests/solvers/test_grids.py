@@ -1,7 +1,5 @@
 """Grids and search spaces of the parameters of methods."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

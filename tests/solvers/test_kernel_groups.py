@@ -1,7 +1,5 @@
 """Groups of kernels: every answer for groups is that of the sums, which nobody makes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Solvers in lockstep, and the passes that are counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

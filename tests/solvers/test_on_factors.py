@@ -1,7 +1,5 @@
 """Solutions on factors that grow until they hold for the kernels."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache

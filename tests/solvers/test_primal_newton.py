@@ -1,7 +1,5 @@
 """Kernel machines with squared losses, and systems of their support vectors."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

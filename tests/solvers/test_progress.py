@@ -1,7 +1,5 @@
 """Clocks, bounds and traces of solvers."""
 
-from __future__ import annotations
-
 import threading
 import time
 import tracemalloc

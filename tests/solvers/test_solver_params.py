@@ -1,7 +1,5 @@
 """Parameters of methods: what they take, and their plain settings."""
 
-from __future__ import annotations
-
 import json
 import math
 

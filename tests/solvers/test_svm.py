@@ -1,7 +1,5 @@
 """Support vector machines against scikit-learn and exact arithmetic."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from fractions import Fraction
 

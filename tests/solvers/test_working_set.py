@@ -1,7 +1,5 @@
 """Working sets and screening of kernels."""
 
-from __future__ import annotations
-
 import cvxpy as cp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """Sweep files by name, overrides, and messages about what is no sweep file."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Mistakes in sweep files: each is told by its place, what was found and what is expected."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

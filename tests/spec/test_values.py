@@ -1,7 +1,5 @@
 """Values of sweep files and of functions' arguments: TOML, paths, flags, numbers, tables."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

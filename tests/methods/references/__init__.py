@@ -5,8 +5,6 @@ objective by a solver that shares no code with mkldist, and the objective's valu
 The optima themselves are kept as numbers, see :mod:`tests.methods.references.recorded`.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings
@@ -29,60 +27,35 @@ SMALLEST = 1e-9  # optimum, below which a unit would only magnify rounding
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A method at one setting of its parameters.
+    """A method at one setting of its parameters."""
 
-    Parameters
-    ----------
-    method : str
-        Name in the registry.
-    optimum : callable
-        ``optimum(instance, y, params)``: the optimal value of the method's objective, from an
-        independent solver.
-    value : callable
-        ``value(instance, y, params, solution)``: the objective at the returned weights,
-        coefficients and bias, in plain numpy.
-    params : callable
-        ``params(instance)``: the method's parameters without tol.
-    label : str
-        Tells the case apart from the method's other ones.
-    labels : callable
-        ``labels(instance)``: by default the classes of the instance.
-    extremes : tuple of dict
-        Parameters at the edge of what is permitted.
-    laplacian : callable, optional
-        ``laplacian(grams)``: the graph Laplacian that the method is given.
-    groups : callable, optional
-        ``groups(n_kernels)``: the groups of kernels that the method is given.
-    tol : float
-        Relative duality gap that the case is asked for.
-    accuracy : float
-        Relative accuracy to which the optimum is held.
-    extreme_accuracy : float
-        The same at extreme parameters and on the smallest inputs.
-    folds : bool
-        Whether the problem depends on the order of the samples, by folds dealt out in that order.
-    staged : bool
-        Whether an earlier stage makes the kernel of the machine that the bounds belong to: a limit
-        that ends it leaves the bounds of another problem.
-    relaxed : bool
-        Whether the lower bound is that of a relaxation, and the search for the optimum a local
-        one: the bounds enclose the optimum, but they need not meet when the method has converged.
-    """
-
-    method: str
+    method: str  # name in the registry
+    # ``optimum(instance, y, params)``: the optimal value of the method's objective, from an
+    # independent solver
     optimum: Callable[[Instance, np.ndarray, Params], float]
+    # ``value(instance, y, params, solution)``: the objective at the returned weights, coefficients
+    # and bias, in plain numpy
     value: Callable[[Instance, np.ndarray, Params, Any], float]
+    # ``params(instance)``: the method's parameters without tol
     params: Callable[[Instance], Params]
-    label: str = ""
+    label: str = ""  # tells the case apart from the method's other ones
+    # ``labels(instance)``: by default the classes of the instance
     labels: Callable[[Instance], np.ndarray] = field(default=lambda instance: instance.y)
-    extremes: tuple[Params, ...] = ()
+    extremes: tuple[Params, ...] = ()  # parameters at the edge of what is permitted
+    # ``laplacian(grams)``: the graph Laplacian that the method is given
     laplacian: Callable[[np.ndarray], np.ndarray] | None = None
+    # ``groups(n_kernels)``: the groups of kernels that the method is given
     groups: Callable[[int], np.ndarray] | None = None
-    tol: float = TOL
-    accuracy: float = 1e-6
-    extreme_accuracy: float = 1e-5
+    tol: float = TOL  # relative duality gap that the case is asked for
+    accuracy: float = 1e-6  # relative accuracy to which the optimum is held
+    extreme_accuracy: float = 1e-5  # the same at extreme parameters and on the smallest inputs
+    # Whether the problem depends on the order of the samples, by folds dealt out in that order
     folds: bool = False
+    # Whether an earlier stage makes the kernel of the machine that the bounds belong to: a limit
+    # that ends it leaves the bounds of another problem
     staged: bool = False
+    # Whether the lower bound is that of a relaxation, and the search for the optimum a local one:
+    # the bounds enclose the optimum, but they need not meet when the method has converged
     relaxed: bool = False
 
     def __str__(self) -> str:
@@ -115,14 +88,7 @@ def in_its_own_unit(solve: Callable[[float], float], unit: float) -> float:
     """Return the optimum of a problem that is solved in the unit of its optimum at last.
 
     Conic solvers stop at absolute tolerances too, so that an optimum of 1e-7, or of 1e-7 of the
-    unit, would have no digits.
-
-    Parameters
-    ----------
-    solve : callable
-        ``solve(unit)``: the optimum, of the problem divided by the unit.
-    unit : float
-        The first unit to try.
+    unit, would have no digits.  ``solve(unit)`` is the optimum of the problem divided by the unit.
     """
     value = solve(unit)
     for _ in range(UNITS):

@@ -1,7 +1,5 @@
 """``python -m tests.methods.references``: compute the optima that are not recorded yet."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

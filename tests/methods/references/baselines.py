@@ -9,8 +9,6 @@ Centred alignment in the space of matrices, of each kernel or of their sum, then
 EasyMKL as two conic programs over pairs of probability vectors.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

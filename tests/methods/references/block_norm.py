@@ -1,7 +1,5 @@
 """Block-norm MKL as a cone program: max -h(rho) - sum_m psi*(||F_m rho||) s.t. 1'rho = 0."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

@@ -3,8 +3,6 @@
 MK-LSVM and LSVM by the conic form of their primals, in the kernels' feature coordinates.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

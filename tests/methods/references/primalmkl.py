@@ -1,7 +1,5 @@
 """PrimalMKL's four losses with weights in the simplex or an lp ball, by their conic duals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import cvxpy as cp

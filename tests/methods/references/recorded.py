@@ -7,8 +7,6 @@ missing or changed entries, by the independent solvers of this package; with ``-
 computes every one anew.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -35,24 +33,12 @@ def _weights(size: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A problem at which a case is held to its optimum.
+    """A problem at which a case is held to its optimum."""
 
-    Parameters
-    ----------
-    name : str
-        Tells the point apart from the case's other ones.
-    instance : Instance
-        Gram matrices.
-    y : (n,) array
-        Labels.
-    params : dict
-        The method's parameters without tol.
-    """
-
-    name: str
-    instance: Instance
-    y: np.ndarray
-    params: Params
+    name: str  # tells the point apart from the case's other ones
+    instance: Instance  # gram matrices
+    y: np.ndarray  # labels
+    params: Params  # the method's parameters without tol
 
     @property
     def mark(self) -> float:

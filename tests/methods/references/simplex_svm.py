@@ -15,8 +15,6 @@ others, until the least bound is no less than the least optimum found.
 Hinge loss over groups of kernels: the norms of groups, with factors of all their kernels.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from collections.abc import Callable
