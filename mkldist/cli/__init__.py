@@ -176,7 +176,8 @@ def _end_without_memory(error: MemoryError | ImportError | RuntimeError) -> NoRe
 def _check_environment() -> None:
     """Refuse what libraries take badly: a date that matplotlib cannot read, too little memory.
 
-    OpenBLAS asks for the memory of its threads without end.
+    OpenBLAS asks for the memory of its threads without end while it is loaded.  Under a limit, that
+    of scipy is loaded here, before other libraries have taken what it needs.
     """
     date = os.environ.get("SOURCE_DATE_EPOCH", "0")
     if not re.fullmatch("[0-9]{1,11}", date):
@@ -190,6 +191,8 @@ def _check_environment() -> None:
             found = f"an address space of {limit // 2**20} MiB"
             expected = f"at least {least // 2**20} MiB"
             raise MkldistError("this process", found, expected, "Raise the limit: ulimit -v")
+        if limit != resource.RLIM_INFINITY:
+            import scipy.linalg  # noqa: F401
 
 
 def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:

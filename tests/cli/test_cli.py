@@ -433,6 +433,20 @@ def test_what_libraries_take_badly_ends_a_command(limit, environ, code, said):
     assert said in ended.stderr
 
 
+@pytest.mark.slow
+def test_a_sweep_ends_where_it_may_use_little_more_than_the_least_address_space(tmp_path):
+    """Libraries that are loaded late find little left of it, and one of them asks without end."""
+    (tmp_path / "t.toml").write_text(
+        'name = "t"\n[[datasets]]\nname = "two_moons"\n[[banks]]\nfamily = "default"\n'
+        '[[methods]]\nname = "uniform"\nC = 1\n'
+    )
+    least = 5 * 2**20 // 4 + (os.cpu_count() or 1) * 80 * 2**10  # KiB
+    words = [f'ulimit -v {least + 25 * 2**10}; exec "$0" -m mkldist sweep t.toml', sys.executable]
+    ended = subprocess.run(["sh", "-c", *words], cwd=tmp_path, timeout=120, capture_output=True)
+    assert ended.returncode in (0, 1)
+    assert b"internal error" not in ended.stderr
+
+
 def test_a_traceback_is_shown_on_demand_and_keeps_the_code(monkeypatch, capsys):
     monkeypatch.setenv(DEBUG_VARIABLE, "1")
     with pytest.raises(SystemExit) as caught, reporting():
