@@ -34,13 +34,13 @@ LAYERS = (
 HEIGHT = {part: height for height, parts in enumerate(LAYERS) for part in parts.split()}
 BY_NAME = ("import_module", "__import__", "pkgutil", "runpy")
 # These import by names that stand in the same file, where `imported` sees them; the class of a Dask
-# cluster, functions and regularisers of the user are named by the user.
+# cluster, functions, regularisers and losses of the user are named by the user.
 IMPORT_BY_NAME = {
     "mkldist",
     "mkldist.analysis",
     "mkldist.cli",
     "mkldist.kernel_functions.custom",
-    "mkldist.methods.regularizers",
+    "mkldist.methods.components",
     "mkldist.methods.registry",
     "mkldist.run.cluster",
 }

@@ -660,7 +660,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         """
         from mkldist.data.dataset import SourceColumns
         from mkldist.fit.model import Model
-        from mkldist.methods.regularizers import named
+        from mkldist.methods.components import named
 
         check_is_fitted(self)
         classes = [] if self._labels.classes is None else self._labels.classes.tolist()

@@ -18,7 +18,7 @@ from mkldist.core.terminal import command_line, standard_error
 from mkldist.data.inputs import SUFFIX, InputData, input_data
 from mkldist.errors import FailedRunsWarning, InputError, MkldistError, SpecError, nearest
 from mkldist.kernels.families import plain
-from mkldist.methods.regularizers import Regularizer, written
+from mkldist.methods.components import Component, written
 from mkldist.results.folder import OutputFolder, output_path, sweep_file_of
 from mkldist.results.status import sweep_status
 from mkldist.run.cluster import ConnectOptions
@@ -351,7 +351,7 @@ def _as_text(value: Any, where: str) -> Any:
         return {key: _as_text(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, list):
         return [_as_text(item, where) for item in value]
-    return written(value, where) if isinstance(value, Regularizer) else value
+    return written(value, where) if isinstance(value, Component) else value
 
 
 def _change(document: dict[str, Any], changes: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -51,17 +52,17 @@ from mkldist.methods.block_norm_losses import (
     Hinge,
     Logistic,
     Loss,
+    LossFunction,
     Smoothing,
     Squared,
 )
+from mkldist.methods.components import plain, read
 from mkldist.methods.regularizers import (
     BlockQ,
     ElasticNet,
     Regularizer,
     block1,
-    read,
     uniform,
-    written,
 )
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
 from mkldist.solvers.base import (
@@ -87,11 +88,6 @@ _LOSSES: dict[str, type[Loss]] = {
 }
 
 
-def _plain(regularizer: str | Regularizer) -> str:
-    """Return what records name a regulariser by."""
-    return regularizer if isinstance(regularizer, str) else str(written(regularizer, "regularizer"))
-
-
 class BlockNormParams(SolverParams):
     """Parameters of block-norm MKL."""
 
@@ -109,14 +105,20 @@ class BlockNormParams(SolverParams):
         gt=0,
         description="weight of the losses: that of the regulariser, the paper's C, is 1 / C",
     )
-    loss: Literal["logistic", "hinge", "squared", "epsilon"] = Field(
-        "logistic", description="logistic and hinge for classes, squared and epsilon for values"
+    loss: Annotated[
+        Literal["logistic", "hinge", "squared", "epsilon"] | LossFunction,
+        BeforeValidator(read),
+        PlainSerializer(partial(plain, where="loss")),
+    ] = Field(
+        "logistic",
+        description="logistic and hinge for classes, squared and epsilon for values, or a "
+        "LossFunction",
     )
     epsilon: float = Field(0.1, ge=0, description="half width of the tube of loss epsilon")
     regularizer: Annotated[
         Literal["block1", "elastic-net", "block-q", "uniform"] | Regularizer,
         BeforeValidator(read),
-        PlainSerializer(_plain),
+        PlainSerializer(partial(plain, where="regularizer")),
     ] = Field("block1", description="block1, elastic-net, block-q, uniform, or a Regularizer")
     mix: float = Field(
         0.5, ge=0, le=1, description="share of the squared norm in elastic-net (lambda)"
@@ -135,7 +137,7 @@ class BlockNormParams(SolverParams):
     @property
     def target(self) -> Target:
         """Kind of labels that the loss learns."""
-        return _LOSSES[self.loss].target
+        return (_LOSSES[self.loss] if isinstance(self.loss, str) else self.loss).target
 
     @property
     def gives_C(self) -> bool:
@@ -153,6 +155,8 @@ class BlockNormParams(SolverParams):
 
     def make_loss(self, y: Floats, weights: Floats | None = None) -> Loss:
         """Return the loss on labels `y` of points of some weights, (n,)."""
+        if isinstance(self.loss, LossFunction):
+            return self.loss.on(y, weights)
         if self.loss == "epsilon":
             return EpsilonInsensitive(y, self.epsilon, weights)
         return _LOSSES[self.loss](y, weights)

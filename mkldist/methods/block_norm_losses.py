@@ -36,6 +36,7 @@ with the duality gap.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,9 +44,13 @@ import scipy
 
 from mkldist.core.arrays import Floats, Target
 from mkldist.core.compiled import compiled
+from mkldist.methods.components import Component
 from mkldist.solvers import svm as hinge
 
 _BIAS_STEPS = 100
+_LARGEST_BIAS = 1e15
+_DOUBLINGS = 200  # of a bracket
+_INSIDE = 1.0 - 1e-10  # share of a slope that phi may only reach at infinity
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +78,8 @@ class Loss(ABC):
     target = Target.CLASSES
     polyhedral = False
     """True if h has no curvature between its kinks."""
+    has_walls = False
+    """True if the ends of the domain of h, or its kinks, need multipliers in the paper, too."""
     curvature = 0.0
     """Modulus of strong convexity of h at weights of 1."""
     offset = 0.0
@@ -282,7 +289,7 @@ class Logistic(_OfMargins):
 class Hinge(_OfMargins):
     """``max(0, 1 - y f)``; the walls of ``0 <= y rho <= w`` have multipliers (3.4.1)."""
 
-    polyhedral = True
+    polyhedral = has_walls = True
 
     def value(self, f: Floats) -> float:
         return float(self.w @ np.maximum(0.0, 1.0 - self.y * f))
@@ -307,7 +314,7 @@ class Hinge(_OfMargins):
 class EpsilonInsensitive(_Shifted, _Enveloped):
     """``max(0, |y - f| - epsilon)``; the kink at zero and the walls have multipliers (3.4.2)."""
 
-    polyhedral = True
+    polyhedral = has_walls = True
 
     def __init__(self, y: Floats, epsilon: float, weights: Floats | None = None) -> None:
         super().__init__(y, weights)
@@ -349,6 +356,177 @@ class EpsilonInsensitive(_Shifted, _Enveloped):
         size = np.clip(excess, 0.0, self.w)
         moving = ((excess > 0.0) & (excess < self.w)).astype(np.float64)
         return _Nearest(point - np.sign(point) * size, moving, self.epsilon * float(size.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class LossFunction(Component):
+    """A convex, differentiable loss of the user: ``phi(y f)`` of classes, ``phi(y - f)`` of values.
+
+    The conjugate of phi, which the certificate rests on, is found by Newton's method: phi'(u) = s
+    gives ``phi*(s) = s u - phi(u)``.
+
+    Parameters
+    ----------
+    value, derivative, second_derivative : callable
+        phi, phi' and phi'' on arrays (n,) of numbers u.  phi'' may jump.
+    of : {"margins", "residuals"}
+        What u is: margins ``y f`` of classes, or residuals ``y - f`` of values.
+    least_slope, largest_slope : float
+        Limits of phi' at minus and plus infinity; infinite where phi outgrows every line.
+
+    Raises
+    ------
+    ValueError
+        If phi' is no slope of a convex phi: where ``phi(v) < phi(u) + phi'(u) (v - u)`` for some
+        u and v between -100 and 100.
+
+    Examples
+    --------
+    >>> huber = LossFunction(
+    ...     lambda u: np.where(np.abs(u) < 1, 0.5 * u**2, np.abs(u) - 0.5),
+    ...     lambda u: np.clip(u, -1, 1),
+    ...     lambda u: (np.abs(u) < 1).astype(float),
+    ...     of="residuals", least_slope=-1.0, largest_slope=1.0)
+    >>> huber.on(np.array([0.0, 1.0, 5.0])).value(np.zeros(3))
+    4.0
+    """
+
+    value: Callable[[Floats], Floats]
+    derivative: Callable[[Floats], Floats]
+    second_derivative: Callable[[Floats], Floats]
+    of: str
+    least_slope: float = -np.inf
+    largest_slope: float = np.inf
+
+    def __post_init__(self) -> None:
+        """Refuse functions that are no convex loss, for their bounds would be wrong."""
+        if self.of not in ("margins", "residuals"):
+            raise ValueError(f"found of = {self.of!r}; expected 'margins' or 'residuals'")
+        sizes = np.geomspace(1e-3, 100.0, 26)
+        u = np.concatenate([-sizes[::-1], [0.0], sizes])
+        values, slopes = self.value(u), self.derivative(u)
+        lines = values[:, None] + slopes[:, None] * (u - u[:, None])
+        if not (lines <= values + 1e-9 * (1.0 + np.abs(values) + np.abs(lines))).all():
+            raise ValueError("found a value below a tangent; expected a convex loss and its slope")
+        if not self.least_slope <= slopes.min() <= slopes.max() <= self.largest_slope:
+            found = f"slopes from {slopes.min():.3g} to {slopes.max():.3g}"
+            expected = f"slopes from {self.least_slope:g} to {self.largest_slope:g}, as given"
+            raise ValueError(f"found {found}; expected {expected}")
+        if not self.least_slope <= 0.0 <= self.largest_slope:
+            raise ValueError("found a loss without a lower bound; expected one that has a minimum")
+        if self.of == "margins" and self.derivative(np.zeros(1))[0] >= 0.0:
+            raise ValueError(
+                "found a loss that does not fall at margin 0; expected a slope below 0"
+            )
+
+    @property
+    def target(self) -> Target:
+        """Kind of labels that the loss learns."""
+        return Target.CLASSES if self.of == "margins" else Target.VALUES
+
+    def on(self, y: Floats, weights: Floats | None = None) -> Loss:
+        """Return the loss on labels `y` of points of some weights, (n,)."""
+        return _Own(self, y, weights)
+
+
+class _Own(_Enveloped):
+    """A `LossFunction` phi on labels: ``rho = a phi'(u)``, a = -y of margins and 1 of residuals."""
+
+    has_walls = True
+
+    def __init__(self, phi: LossFunction, y: Floats, weights: Floats | None = None) -> None:
+        self.target = phi.target
+        if phi.of == "residuals":
+            self.offset = float(np.median(y))
+        super().__init__(y - self.offset, weights)
+        self._phi = phi
+        self._sign = -self.y if phi.of == "margins" else np.ones_like(self.y)
+
+    @property
+    def _linear(self) -> Floats:
+        return self.y if self._phi.of == "residuals" else np.zeros_like(self.y)
+
+    def _argument(self, f: Floats) -> Floats:
+        """Return u: margins or residuals of predictions, (n,)."""
+        return self._linear - self._sign * f
+
+    def value(self, f: Floats) -> float:
+        return float(self.w @ self._phi.value(self._argument(f)))
+
+    def steepest(self, f: Floats) -> float:
+        return float((self.w * np.abs(self._phi.derivative(self._argument(f)))).max())
+
+    def into_domain(self, rho: Floats) -> Floats:
+        least, largest = self._phi.least_slope, self._phi.largest_slope
+        slopes = np.clip(self._sign * rho / self.w, least * _INSIDE, largest * _INSIDE)
+        return self._sign * self.w * slopes
+
+    def start(self) -> Floats:
+        """Return half of the slopes at predictions of 0, made to have sum zero."""
+        slopes = 0.5 * self._phi.derivative(self._linear)
+        return self.feasible(self._sign * self.w * slopes)
+
+    def best_bias(self, f: Floats) -> float:
+        def slope(b: float) -> float:
+            return -float(self._sign * self.w @ self._phi.derivative(self._argument(f + b)))
+
+        low, high = -1.0, 1.0
+        while slope(low) > 0.0 and low > -_LARGEST_BIAS:
+            low *= 2.0
+        while slope(high) < 0.0 and high < _LARGEST_BIAS:
+            high *= 2.0
+        if slope(low) >= 0.0 or slope(high) <= 0.0:  # flat, or no sign changes
+            return low if abs(slope(low)) < abs(slope(high)) else high
+        return float(scipy.optimize.brentq(slope, low, high, xtol=1e-15))
+
+    def conjugate(self, rho: Floats) -> float:
+        phi, slopes = self._phi, self._sign * rho / self.w
+        u = increasing_roots(
+            lambda u: phi.derivative(u) - slopes, phi.second_derivative, len(slopes)
+        )
+        reached = np.abs(phi.derivative(u) - slopes) <= 1e-6 * (1.0 + np.abs(slopes))
+        values = np.where(reached, slopes * u - phi.value(u), np.inf)
+        return float(self.w @ values) - float(self._linear @ rho)
+
+    def _nearest(self, point: Floats, smoothing: Smoothing) -> _Nearest:
+        """Return ``r = a w phi'(u)`` with ``u + gamma (w phi'(u) - a point) = 0``."""
+        phi, strength = self._phi, smoothing.gamma * self.w
+        aim = smoothing.gamma * self._sign * point
+        u = increasing_roots(
+            lambda u: u + strength * phi.derivative(u) - aim,
+            lambda u: 1.0 + strength * phi.second_derivative(u),
+            len(point),
+        )
+        slopes, bend = phi.derivative(u), strength * phi.second_derivative(u)
+        away = self._sign * u / smoothing.gamma
+        return _Nearest(away, bend / (1.0 + bend), float(self.w @ (slopes * u - phi.value(u))))
+
+
+def increasing_roots(
+    function: Callable[[Floats], Floats], slope: Callable[[Floats], Floats], n: int
+) -> Floats:
+    """Return the roots (n,) of n increasing functions, by Newton's steps within brackets."""
+    low, high = -np.ones(n), np.ones(n)
+    with np.errstate(all="ignore"):  # far from a root, where a value may overflow
+        for _ in range(_DOUBLINGS):
+            over, under = function(low) > 0.0, function(high) < 0.0
+            if not (over | under).any():
+                break
+            low, high = (
+                np.where(over, 4.0 * low, np.where(under, high, low)),
+                np.where(under, 4.0 * np.abs(high), np.where(over, low, high)),
+            )
+        u = 0.5 * (low + high)
+        for _ in range(_NEWTON_STEPS):
+            excess = function(u)
+            low, high = np.where(excess < 0.0, u, low), np.where(excess < 0.0, high, u)
+            newton = u - excess / slope(u)
+            inside = (newton > low) & (newton < high)
+            moved = np.where(excess == 0.0, u, np.where(inside, newton, 0.5 * (low + high)))
+            if (np.abs(moved - u) <= 4e-16 * (1.0 + np.abs(u))).all():
+                break
+            u = moved
+    return u
 
 
 def _entropy(t: Floats, w: Floats) -> float:

@@ -15,32 +15,18 @@ uniform      lam/2 s^2                                r^2 / (2 lam)
 lam is the paper's C, and 1 / C of the methods' parameters.  For a regulariser of your own, subclass
 :class:`Regularizer` with psi and its two derivatives, or give g and its two derivatives to
 :class:`Concave`.
-
-Sweeps record and send a regulariser as text: the call that makes it, such as
-``Concave(lam=1.0, g=numpy.sqrt, ...)``.  Functions, and classes that are not of this module, stand
-by the names that import them.  A hash of the user's code follows, so that runs of other code are
-other runs, and a worker with other code refuses them.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
-import math
-import pkgutil
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mkldist.core.arrays import Floats
-from mkldist.core.checksums import content_id
-from mkldist.errors import SpecError
-from mkldist.kernel_functions.custom import function_identity
+from mkldist.methods.components import Component
 
 _ROOT_STEPS = 200
 _CLEARANCE = 1e-10  # below the largest slope, where the conjugate's maximiser is at infinity
@@ -56,7 +42,7 @@ class Response:
     slope: Floats  # (S,) ``ds/dr``
 
 
-class Regularizer(ABC):
+class Regularizer(Component, ABC):
     """A convex, non-decreasing ``psi`` on norms ``s >= 0`` with ``psi(0) = 0``.
 
     ``psi'(s) / s`` must not increase in s, which means that g is concave.  This class solves the
@@ -275,176 +261,3 @@ class Concave(Regularizer):
     def curvature(self, s: Floats) -> Floats:
         u = s**2
         return self.lam * (2.0 * self.derivative_of_g(u) + 4.0 * u * self.second_derivative_of_g(u))
-
-
-CALL = re.compile(r"([\w.]+\(.*\))(?:  # ([0-9a-f]+))?", re.DOTALL)
-NAME = re.compile(r"\w+(\.\w+)+")
-VERSIONED = ("mkldist", "numpy", "scipy")  # packages whose code is known by their versions
-EXPECTED = "a regulariser of importable functions, numbers and texts"
-
-
-class TextAtHand(str):
-    """The text of a regulariser that Python gave: its code runs already, and needs no consent."""
-
-    __slots__ = ()
-
-
-def written(regularizer: Regularizer, where: str) -> TextAtHand:
-    """Return a regulariser as text; refuse one that another process could not make of it.
-
-    It keeps the arguments of its constructor in attributes of the same names, as dataclasses do.
-
-    Examples -------- >>> str(written(ElasticNet(1.0, 0.5), "regularizer")) 'ElasticNet(lam=1.0,
-    mix=0.5)'
-    """
-    try:
-        text = _text(regularizer)
-        if _text(_made(text)) != text:
-            raise ValueError("found arguments that its constructor changes")
-    except ValueError as error:
-        found = str(error).removeprefix("found ").partition("; expected ")[0]
-        raise SpecError(
-            where,
-            f"{type(regularizer).__name__} that cannot be written down: {found}",
-            EXPECTED,
-            "Put its functions, and a class of your own, into a module that can be imported; the "
-            "class keeps its constructor's arguments in attributes of the same names",
-        ) from None
-    return TextAtHand(text)
-
-
-def named(value: Any) -> Any:
-    """Return a regulariser as text, by its class where no text makes it, and all else as it is."""
-    if not isinstance(value, Regularizer):
-        return value
-    try:
-        return str(written(value, "regularizer"))
-    except SpecError:
-        return type(value).__name__
-
-
-def read(value: Any) -> Any:
-    """Return the regulariser that a text makes, and anything else as it is.
-
-    A text that makes none, or makes one of other code, raises ValueError.
-    """
-    return _made(value) if isinstance(value, str) and CALL.fullmatch(value) else value
-
-
-def imported_by(value: Any) -> Iterator[str]:
-    """Yield the names that a value of a parameter imports where it is such a text, not at hand."""
-    if isinstance(value, str) and not isinstance(value, TextAtHand):
-        with suppress(ValueError):
-            match = CALL.fullmatch(value)
-            call = _parsed(match[1] if match else value)
-            nodes = [call.func, *(one.value for one in call.keywords)]
-            yield from (ast.unparse(one) for one in nodes if isinstance(one, ast.Attribute))
-
-
-def _text(regularizer: Regularizer) -> str:
-    """Return the call that makes a regulariser; raise ValueError where there is none."""
-    kind = type(regularizer)
-    arguments = {n: getattr(regularizer, n, kind) for n in inspect.signature(kind).parameters}
-    texts = {name: _argument(value) for name, value in arguments.items()}
-    for name, text in {f"class {kind.__qualname__}": _of_class(kind), **texts}.items():
-        if not text:
-            raise ValueError(f"found {name}, {arguments.get(name, kind)!r:.60}")
-    call = f"{_of_class(kind)}({', '.join(f'{n}={text}' for n, text in texts.items())})"
-    code = "".join(map(_identity, [kind, *filter(callable, arguments.values())]))
-    return f"{call}  # {content_id(code=code)}" if code else call
-
-
-def _made(text: str) -> Regularizer:
-    """Return the regulariser that a call makes."""
-    match = CALL.fullmatch(text)
-    call = _parsed(match[1] if match else text)
-    name = ast.unparse(call.func)
-    kind = _imported(name) if "." in name else globals().get(name)
-    if not (inspect.isclass(kind) and issubclass(kind, Regularizer)) or inspect.isabstract(kind):
-        raise ValueError(f"found {name}, which is no regulariser; expected {EXPECTED}")
-    arguments = {str(one.arg): _value(one.value) for one in call.keywords}
-    try:
-        made = kind(**arguments)
-    except Exception as error:
-        raise ValueError(
-            f"found {text:.60}, an error {type(error).__name__}: {error}; expected {EXPECTED}"
-        ) from error
-    if match and match[2] and not _text(made).endswith(match[2]):
-        raise ValueError(
-            f"found other code of {name} than that of this text; expected the code with which the "
-            f"sweep began, or the text without its hash after #"
-        )
-    return made
-
-
-def _parsed(text: str) -> ast.Call:
-    try:
-        call = ast.parse(text, mode="eval").body
-        ast.unparse(call)  # which refuses what is nested too deep for the following
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        call = None
-    if not isinstance(call, ast.Call) or call.args or not all(one.arg for one in call.keywords):
-        raise ValueError(f"found {text:.60}; expected a call such as ElasticNet(lam=1.0, mix=0.5)")
-    return call
-
-
-def _value(node: ast.expr) -> Any:
-    """Return a number, a text or what a name imports."""
-    with suppress(ValueError):
-        return ast.literal_eval(node)
-    name = ast.unparse(node)
-    if name == "inf":
-        return math.inf
-    if not NAME.fullmatch(name):
-        raise ValueError(f"found {name:.60}; expected numbers, texts and names such as numpy.sqrt")
-    return _imported(name)
-
-
-def _imported(name: str) -> Any:
-    try:
-        return pkgutil.resolve_name(name)
-    except Exception as error:
-        raise ValueError(
-            f"found {name}, which cannot be imported: {type(error).__name__}: {error}; expected "
-            f"names that this Python can import"
-        ) from error
-
-
-def _argument(value: Any) -> str:
-    """Return an argument as text; empty if there is none that makes the same."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if inspect.isclass(value):
-        return ""
-    if callable(value):
-        return _reference(value)
-    if isinstance(value, float) and value == math.inf:
-        return "inf"
-    with suppress(Exception):
-        return repr(value) if ast.literal_eval(repr(value)) == value else ""
-    return ""
-
-
-def _of_class(kind: type) -> str:
-    """Return the name of a class, which those of :mod:`.regularizers` need no module for."""
-    name = kind.__name__
-    return name if globals().get(name) is kind else _reference(kind)
-
-
-def _reference(code: Any) -> str:
-    """Return the name by which any process imports a function or class; empty if there is none."""
-    name = getattr(code, "__qualname__", getattr(code, "__name__", ""))
-    for module in (getattr(code, "__module__", None), "numpy", "scipy.special"):
-        with suppress(Exception):  # numpy's functions on arrays may not know their module
-            if module != "__main__" and pkgutil.resolve_name(f"{module}.{name}") is code:
-                return f"{module}.{name}"
-    return ""
-
-
-def _identity(code: Any) -> str:
-    """Return the hash of a function or class of the user; empty for those of known packages."""
-    if _reference(code).split(".")[0] in VERSIONED:
-        return ""
-    try:
-        return function_identity(code)
-    except TypeError as error:  # of some functions of C
-        raise ValueError(f"found {code!r:.60}, whose code cannot be read") from error

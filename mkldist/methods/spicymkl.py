@@ -202,7 +202,7 @@ def as_printed(problem: Problem, params: SpicyMKLParams) -> Steps:
     iterate = yield from enlarged(Iterate.without_kernels(loss.start()), everyone)
     gamma, bias, pace = params.gamma, 0.0, Pace(params.tol, bounds.gap)
     for _ in range(params.max_iter):
-        smoothing = Smoothing(gamma if loss.polyhedral else np.inf)
+        smoothing = Smoothing(gamma if loss.has_walls else np.inf)
         phi = PrintedObjective(loss, psi, iterate, smoothing, 1.0 / gamma, bias)
         iterate, least = yield from phi.minimise(iterate, params.tol, bounds.counters)  # (10)
         iterate = phi.proximal_step(iterate, least)  # (11)

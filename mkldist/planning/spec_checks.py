@@ -15,8 +15,8 @@ import numpy as np
 
 from mkldist.errors import SpecError, nearest
 from mkldist.kernel_functions.custom import search_first
+from mkldist.methods.components import imported_by
 from mkldist.methods.registry import METHODS, methods_for
-from mkldist.methods.regularizers import imported_by
 from mkldist.solvers.base import ProblemFacts, one_of
 from mkldist.solvers.grids import ENTRY_KEYS, MethodGrid, expand, searched, taking_C
 from mkldist.solvers.solver_params import HingeParams

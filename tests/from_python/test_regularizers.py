@@ -1,4 +1,4 @@
-"""Regularisers of the user in sweeps and plans from Python, and what both refuse alike."""
+"""Regularisers and losses of the user in sweeps and plans, and what both refuse alike."""
 
 import importlib
 import itertools
@@ -15,6 +15,7 @@ import mkldist
 from mkldist.cli import command
 from mkldist.errors import SpecError
 from mkldist.kernels import Gaussian
+from mkldist.methods.block_norm_losses import LossFunction
 from mkldist.methods.regularizers import BlockQ, Concave, ElasticNet
 from mkldist.results.journal import Journal
 
@@ -29,6 +30,12 @@ def slope(u):
 
 def bend(u):
     return -0.25 * u**-1.5
+
+def half_square(u):
+    return 0.5 * u**2
+
+def same(u):
+    return 1.0 * u
 """
 
 
@@ -78,6 +85,19 @@ def test_regularisers_of_the_user_solve_the_problem_of_those_by_name(mine):
         other = sweep(spec(C=20.0, **params), output=f"results/{params['regularizer']}")
         expected = other["d/spicymkl"].objective.item()
         assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_losses_of_the_user_solve_the_problem_of_those_by_name(mine):
+    square = LossFunction(mine.half_square, mine.same, np.ones_like, of="residuals")
+    found = sweep(spec(loss=["squared", square]))["d/spicymkl"].objective.to_numpy().ravel()
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    own = "LossFunction(value=root_of_tests.half_square, derivative=root_of_tests.same, "
+    own += "second_derivative=numpy.ones_like, of='residuals')"
+    with pytest.raises(SpecError, match=r"loss: found .* code that would run"):
+        plan(spec(loss=own))
+    assert plan(spec(loss=["squared", square])).n_recorded == 2
+    assert plan(spec(loss=own), allow_code=True).n_runs == 1
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import scipy.special
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
+import mkldist
 from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
 from mkldist.errors import SpecError
@@ -31,19 +32,18 @@ from mkldist.methods.block_norm_losses import (
     Hinge,
     Logistic,
     Loss,
+    LossFunction,
     Smoothing,
     Squared,
 )
+from mkldist.methods.components import imported_by, read, written
 from mkldist.methods.regularizers import (
     BlockQ,
     Concave,
     ElasticNet,
     Regularizer,
     block1,
-    imported_by,
-    read,
     uniform,
-    written,
 )
 from mkldist.optim import factored_matrix
 from mkldist.solvers.base import Counters
@@ -176,8 +176,29 @@ def test_points_beyond_the_largest_slope_are_scaled_down_to_it():
 
 CLASSES = np.array([1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
 VALUES = np.array([0.3, -1.2, 2.0, 0.0, 5.5, -0.7, 1.1])
+SQUARED_HINGE = LossFunction(
+    lambda u: 0.5 * np.maximum(0.0, 1.0 - u) ** 2,
+    lambda u: -np.maximum(0.0, 1.0 - u),
+    lambda u: (u < 1.0).astype(np.float64),
+    of="margins", largest_slope=0.0,
+)  # fmt: skip
+HUBER = LossFunction(
+    lambda u: np.where(np.abs(u) < 1.0, 0.5 * u**2, np.abs(u) - 0.5),
+    lambda u: np.clip(u, -1.0, 1.0),
+    lambda u: (np.abs(u) < 1.0).astype(np.float64),
+    of="residuals", least_slope=-1.0, largest_slope=1.0,
+)  # fmt: skip
+LOGISTIC = LossFunction(
+    lambda u: np.logaddexp(0.0, -u),
+    lambda u: -scipy.special.expit(-u),
+    lambda u: scipy.special.expit(u) * scipy.special.expit(-u),
+    of="margins", least_slope=-1.0, largest_slope=0.0,
+)  # fmt: skip
+UNEQUAL = np.linspace(0.5, 2.0, 7)
+OWN = {"squared hinge": SQUARED_HINGE.on(CLASSES), "Huber": HUBER.on(VALUES, UNEQUAL)}
 LOSSES = [Logistic(CLASSES), Hinge(CLASSES), Squared(VALUES), EpsilonInsensitive(VALUES, 0.25)]
-every_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+NAMES = [type(loss).__name__ for loss in LOSSES]
+every_loss = pytest.mark.parametrize("loss", [*LOSSES, *OWN.values()], ids=[*NAMES, *OWN])
 
 
 def inner_point(loss: Loss, seed: int = 0) -> np.ndarray:
@@ -223,6 +244,62 @@ def test_best_bias_minimises_the_loss(loss, scale):
         lambda b: loss.value(f + b), bounds=(-5 * scale - 9, 5 * scale + 9), method="bounded"
     )
     assert best <= search.fun * (1 + 1e-9)
+
+
+def problem(n=40, widths=(0.5, 1.0, 2.0, 4.0)):
+    """Return Gram matrices of unit trace, and labels of -1 and +1."""
+    x = np.random.default_rng(6).normal(size=(n, 2))
+    squares = ((x[:, None] - x) ** 2).sum(axis=2)
+    grams = np.array([np.exp(-squares / (2.0 * width**2)) for width in widths])
+    return grams / n, np.where(x[:, 0] * x[:, 1] > 0.2, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("acceleration", ["working-set", "none", "printed"])
+@pytest.mark.parametrize(("own", "named"), [(LOGISTIC, "logistic"), (HUBER, "squared")])
+def test_a_loss_of_the_user_has_the_optimum_of_the_same_one_by_name(own, named, acceleration):
+    grams, y = problem()
+    y = y if named == "logistic" else 0.5 * y  # residuals of which none is beyond Huber's bend
+    found, expected = (
+        mkldist.solve("spicymkl", grams, y, loss=loss, C=2.0, tol=1e-8, acceleration=acceleration)
+        for loss in (own, named)
+    )
+    assert found.gap < 1e-8
+    assert found.objective == pytest.approx(expected.objective, rel=1e-7)
+    assert_allclose(found.kernel_weights, expected.kernel_weights, atol=1e-4)
+
+
+@pytest.mark.parametrize(("own", "values"), [(SQUARED_HINGE, False), (HUBER, True)])
+def test_a_loss_of_the_user_has_the_optimum_of_a_general_minimiser(own, values):
+    grams, y = problem(n=30)
+    y = 90.0 * grams[0][0] + y if values else y
+    K, C = grams.sum(axis=0), 5.0
+
+    def objective(z):
+        f = K @ z[1:] + z[0]
+        losses = own.value(y - f if values else y * f)
+        return z[1:] @ K @ z[1:] / (2.0 * C) + losses.sum()
+
+    least = minimize(objective, np.zeros(31), tol=1e-10, options={"maxiter": 3000}).fun
+    found = mkldist.solve("spicymkl", grams, y, loss=own, C=C, regularizer="uniform", tol=1e-9)
+    assert found.dual_objective <= least * (1 + 1e-9)
+    assert found.objective == pytest.approx(least, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("functions", "more"),
+    [
+        ((np.square, np.negative, np.ones_like), {"of": "residuals"}),  # no slope of the value
+        ((np.sin, np.cos, np.sin), {"of": "residuals"}),  # not convex
+        ((np.exp, np.exp, np.exp), {"of": "margins"}),  # rises with the margin
+        ((np.square, lambda u: 2.0 * u, np.ones_like), {"of": "labels"}),
+        ((np.square, lambda u: 2.0 * u, np.ones_like), {"of": "residuals", "largest_slope": 1.0}),
+        ((np.negative, lambda u: -np.ones_like(u), np.zeros_like),
+         {"of": "margins", "least_slope": -1.0, "largest_slope": -1.0}),  # without a minimum
+    ],
+)  # fmt: skip
+def test_functions_that_are_no_loss_are_refused(functions, more):
+    with pytest.raises(ValueError, match=r"found .*; expected "):
+        LossFunction(*functions, **more)
 
 
 def test_the_envelope_of_the_logistic_loss_is_a_minimum():
