@@ -40,7 +40,6 @@ class Rates:
 
     kernel_value_seconds: float  # to compute one value of a kernel
     pass_value_seconds: float  # to read one stored value in a pass that answers one vector
-    vector_value_seconds: float  # more than that for each further vector that shares the pass
     solver_seconds: float  # of a solver's own code, besides what grows with the points
     cubic_seconds: float  # the same for each n³ of n points
     storage_bytes_per_second: float  # of files that are written and flushed
@@ -49,7 +48,6 @@ class Rates:
 TYPICAL = Rates(
     kernel_value_seconds=2e-8,
     pass_value_seconds=2e-9,
-    vector_value_seconds=0.0,
     solver_seconds=0.01,
     cubic_seconds=10 / 3 / 4e9,
     storage_bytes_per_second=math.inf,
@@ -186,8 +184,7 @@ class SweepCosts:
         rates, passes = self.rates, self._passes(bank, *zip(*left, strict=True))
         vectors = math.fsum(run.n_jobs * one.passes for run, one in left)
         of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
-        further = max(0.0, vectors - passes) * rates.vector_value_seconds
-        of_values = _n_values(bank) * (passes * of_pass + further)
+        of_values = _n_values(bank) * passes * of_pass
         return recorded + of_values + passes * PASS_SECONDS + vectors * REQUEST_SECONDS
 
     def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:

@@ -416,10 +416,6 @@ class SweepLoop:
         """Return the number of threads among which to divide work; 0 if it is unknown."""
         return max(self._tasks.n_threads, self._work.expected_threads)
 
-    def _admitted(self) -> tuple[str, ...] | None:
-        """Return the addresses of the workers that may do tasks; None for all."""
-        return None if self._pool is None else self._pool.admitted()
-
     def _submit(self) -> bool:
         """Submit a task for every idle thread; return True if there was any."""
         submitted = False
@@ -435,7 +431,7 @@ class SweepLoop:
                 threads = self._tasks.threads_of_a_machine or self._threads() or batches
                 task = BatchTask(
                     ref, item.runs, settings, min(threads, batches), item.builds, before,
-                    self._admitted(),
+                    None if self._pool is None else self._pool.admitted(),
                 )  # fmt: skip
                 self._tasks.submit(item, solve_batch, task)
             submitted = True

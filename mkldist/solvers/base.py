@@ -199,46 +199,26 @@ class Renewal:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Problem of one solver: everything that it is given besides its parameters.
-
-    Parameters
-    ----------
-    y : (n,) or (n, k) float64
-        Labels of the kind that the parameters' ``target`` names; k columns, one a class, only for
-        methods with ``joint_classes``.
-    n_kernels : int
-        Number M of kernels in the bank that answers the requests.
-    clock : Clock
-        Time of the solver, which ``params.time_limit`` limits.
-    laplacian : (n, n) float64 array or sparse array, optional
-        Graph Laplacian of the points, for semi-supervised methods.
-    start : object, optional
-        :attr:`Solution.state` of the same method and labels: at another value of the parameter
-        that its :class:`Path` names, or renewed for other kernels.
-    weights : (n,) float64, optional
-        Positive weights of the points' losses, only for methods with ``weighs_points``.
-    spare_bytes : int, optional
-        Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
-        default as many as its parameters say.
-    groups : (M,) intp, optional
-        Group of each kernel, only for methods with ``takes_groups``.
-    kept : ArrayCache, optional
-        Arrays that solvers of the same batch share; without it, each solver makes its own.
-    spread : callable, optional
-        Turns weights of the solver's kernels into those of the bank's, which a trace records; by
-        default they are the same.
-    """
+    """Problem of one solver: everything that it is given besides its parameters."""
 
     y: Floats
-    n_kernels: int
-    clock: Clock = field(default_factory=Clock)
-    laplacian: Any = None
+    """Labels (n,) of the kind that the parameters' ``target`` names; (n, k), a column a class, only
+    for methods with ``joint_classes``."""
+    n_kernels: int  # M, in the bank that answers the requests
+    clock: Clock = field(default_factory=Clock)  # which ``params.time_limit`` limits
+    laplacian: Any = None  # (n, n), dense or sparse, of a graph of the points
     start: Any = None
-    weights: Floats | None = None
+    """:attr:`Solution.state` of the same method and labels: at another value of the parameter that
+    its :class:`Path` names, or renewed for other kernels."""
+    weights: Floats | None = None  # (n,), positive, of losses, for methods with ``weighs_points``
     spare_bytes: int | None = None
-    groups: Ints | None = None
-    kept: ArrayCache | None = None
+    """Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
+    default as many as its parameters say."""
+    groups: Ints | None = None  # (M,) of the kernels, only for methods with ``takes_groups``
+    kept: ArrayCache | None = None  # arrays that solvers of a batch share; by default its own
     spread: Callable[[Floats], Floats] | None = None
+    """Turns weights of the solver's kernels into those of the bank's, which a trace records; by
+    default they are the same."""
 
     @property
     def n_points(self) -> int:
@@ -543,60 +523,33 @@ class Solution:
 
 @dataclass(frozen=True)
 class Method:
-    """Method of the registry: its solver, its abilities, and its words for ``mkldist show``.
+    """Method of the registry: its solver, its abilities, and its words for ``mkldist show``."""
 
-    Parameters
-    ----------
-    name : str
-        Name in the registry and in sweep files.
-    solve : callable
-        The solver, see :mod:`mkldist.solvers.base`.
-    params : type
-        Class of its parameters.
-    title, problem, loss, regularizer, reference : str
-        Words for ``mkldist show``; `reference` names the paper and its equations.
-    hyperparameters : tuple of str
-        Parameters that are dimensions of the results even where they have one value.
-    needs_laplacian, joint_classes, weighs_points, takes_groups : bool
-        True if the solver takes the graph Laplacian of the points; labels of k columns, whose
-        classes share kernel weights; ``Problem.weights``; ``Problem.groups``.
-    has_path : bool
-        True if a solver can start from the solution at a smaller C.
-    renewal : Renewal, optional
-        How a solver starts from its solution on factors that have become longer.
-    typical_passes, memory : callable
-        Passes that a plan expects of a solver over a bank of M kernels, by M; memory of a solver,
-        by the size of its problem and its parameters.  A batch has no more solvers than fit.
-    exact_bound, exact_objective : callable, optional
-        Ask the kernels for a lower and an upper bound of their optimum, for a solution on factors.
-        A method without the first takes no factors; without the second its objective is one.
-    hinge_machines : bool
-        True if the objective is that of hinge-loss machines at kernel weights in the simplex.
-    one_sum : bool
-        True if all that the solver asks for is one sum of all kernels.
-    """
-
-    name: str
-    solve: Callable[[Problem, Any], Steps]
+    name: str  # in the registry and in sweep files
+    solve: Callable[[Problem, Any], Steps]  # the solver, see :mod:`mkldist.solvers.base`
     params: type[SolverParams]
     title: str
     problem: str
     loss: str
     regularizer: str
-    reference: str
-    hyperparameters: tuple[str, ...] = ("C",)
-    needs_laplacian: bool = False
-    has_path: bool = False
-    joint_classes: bool = False
-    weighs_points: bool = False
-    takes_groups: bool = False
-    typical_passes: Callable[[int], int] = lambda n_kernels: 40
+    reference: str  # the paper and its equations
+    hyperparameters: tuple[str, ...] = ("C",)  # dimensions of the results, also of one value
+    needs_laplacian: bool = False  # True if the solver takes ``Problem.laplacian``
+    has_path: bool = False  # True if it can start from the solution at a smaller C
+    joint_classes: bool = False  # True if it takes k columns of labels, which share kernel weights
+    weighs_points: bool = False  # True if it takes ``Problem.weights``
+    takes_groups: bool = False  # True if it takes ``Problem.groups``
+    typical_passes: Callable[[int], int] = lambda n_kernels: 40  # that a plan expects
     memory: Callable[[ProblemSize, Any], SolverMemory] = lambda size, params: size.memory()
+    """Memory of a solver, by its problem and parameters.  A batch has no more solvers than fit."""
     exact_bound: ExactBound | None = None
     exact_objective: ExactObjective | None = None
+    """Ask the kernels for a lower and an upper bound of their optimum, for a solution on factors.
+    A method without the first takes no factors; without the second its objective is one."""
     hinge_machines: bool = False
-    one_sum: bool = False
-    renewal: Renewal | None = None
+    """True if the objective is that of hinge-loss machines at kernel weights in the simplex."""
+    one_sum: bool = False  # True if all that the solver asks for is one sum of all kernels
+    renewal: Renewal | None = None  # how it starts on factors that have become longer
 
     def refuses(
         self, problem: ProblemFacts, target: Target | None = None, folds: int = 0

@@ -65,13 +65,6 @@ def test_lines_json_and_exit_codes(output):
     assert [one["kind"] for one in document["checked"]] == kinds
 
 
-def test_a_layout_that_is_gone_is_damage(output):
-    (output / "tree.layout").unlink()
-    found = verify("small")
-    assert found.exit_code == 2
-    assert "tree.layout: not there, though 6 runs are recorded" in found.output
-
-
 WORDS = {
     "name": "moons",
     "datasets": [{"name": "two_moons", "options": {"n": 30}}],

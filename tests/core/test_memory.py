@@ -1,4 +1,7 @@
-"""Division of a worker's memory: known shares, and no more than there is."""
+"""The memory of this machine, and its division: known shares, and no more than there is."""
+
+import resource
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -6,11 +9,14 @@ from dask.utils import format_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mkldist.core import memory
 from mkldist.core.memory import (
     ProblemSize,
     SolverMemory,
+    available_memory,
     bank_bytes,
     groups_at_once,
+    physical_memory,
     readable_bytes,
     row_cache_bytes,
     view_cache_bytes,
@@ -83,3 +89,31 @@ def test_shares_together_stay_within_the_limit_unless_one_solver_exceeds_it(limi
 @pytest.mark.parametrize("n_bytes", [0, 921, 922, 75_000, 943_718, 943_719, 7 * 10**9, 2**60])
 def test_bytes_are_written_as_dask_writes_them(n_bytes):
     assert readable_bytes(n_bytes) == format_bytes(n_bytes)
+
+
+def test_the_memory_of_this_machine_is_that_which_the_system_names():
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    told = {line.split(":")[0]: 1024 * int(line.split()[1]) for line in lines if "kB" in line}
+    assert abs(physical_memory() - told["MemTotal"]) < resource.getpagesize()
+    assert told["MemFree"] / 2 < available_memory() < physical_memory()
+
+
+@pytest.mark.parametrize(
+    ("group", "limits"),
+    [
+        ("5:cpu:/a\n0::/a/b\n", {"a/memory.max": "4096\n", "a/b/memory.max": "max\n"}),
+        ("9:memory:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": "4096\n"}),
+        ("9:memory:/unseen\n", {"memory/memory.limit_in_bytes": "4096\n"}),
+        ("0::/\n", {"memory.max": "4096\n", "../memory.max": "1\n"}),
+    ],
+    ids=["of a parent", "version 1", "container of version 1", "container"],
+)
+def test_the_memory_of_a_control_group_is_its_limit(tmp_path, monkeypatch, group, limits):
+    top = tmp_path / "top"
+    for name, limit in limits.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(limit)
+    (tmp_path / "cgroup").write_text(group)
+    monkeypatch.setattr(memory, "GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "CONTROLLERS", top)
+    assert physical_memory() == available_memory() == 4096

@@ -1,11 +1,14 @@
 """The pages of documentation: their code runs, and their sweep files are right."""
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from mkldist.methods.registry import METHODS
 from mkldist.planning.spec_checks import resolve_methods
+from mkldist.solvers.base import ProblemFacts
 from mkldist.spec.model import SweepSpec
 from tests.docs.pages import COMPLETE, DOCS, blocks, run
 
@@ -28,3 +31,23 @@ def test_its_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     run(page, tmp_path)
+
+
+ROW = re.compile(r"^\| \[`(\w+)`\]\(\.\./reference/methods/\1\.md\) \|(.*)\|$", re.MULTILINE)
+
+
+def test_the_table_of_methods_is_true():
+    page = (DOCS / "explanation" / "choosing_a_method.md").read_text(encoding="utf-8")
+    rows = {name: [cell.strip() for cell in cells.split("|")] for name, cells in ROW.findall(page)}
+    assert rows.keys() == METHODS.keys()
+    for name, method in METHODS.items():
+        factors = method.refuses(ProblemFacts(factors=True)) is None
+        marks = factors, method.weighs_points, method.joint_classes
+        words = zip(marks, ("yes", "yes", "shared"), strict=True)
+        assert rows[name][4:] == [word * mark for mark, word in words], name
+
+
+def test_the_methods_with_a_path_are_named():
+    page = (DOCS / "explanation" / "choosing_a_method.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"^With a path: (.*?)\. They", page, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", sentence)) == {n for n, m in METHODS.items() if m.has_path}

@@ -17,8 +17,8 @@ from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
 from mkldist.results.schema import RunState
 from tests.models.made_up import GIVEN, made_up_views
-from tests.refit.sweeps import recorded
-from tests.refit.test_views import chosen, swept
+from tests.refit.sweeps import chosen, recorded
+from tests.refit.test_views import swept
 
 NAN = np.nan
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, random_array
 
+from mkldist.fit.select import Choice
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
@@ -47,6 +48,13 @@ FEW_LABELS = (
     '[splits]\nkind = "semi-supervised"\nlabelled_per_class = 8\ntest_fraction = 0.25\n'
     "repeats = 2\n[graph]\nneighbours = 5"
 )
+
+
+def chosen(record: RunRecord) -> Choice:
+    """Return the setting of a record."""
+    return Choice(
+        record.dataset, record.bank, record.key, dict(record.params), {}, (record.id,), 0.0, ""
+    )
 
 
 def table() -> pd.DataFrame:

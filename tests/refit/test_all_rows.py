@@ -17,7 +17,6 @@ import mkldist
 from mkldist.errors import DataError, InputError, SpecError, StoreError
 from mkldist.fit.engine import BankInputs
 from mkldist.fit.select import (
-    Choice,
     Prepared,
     calibrated,
     choose,
@@ -26,11 +25,10 @@ from mkldist.fit.select import (
     refit,
     source_of,
 )
-from mkldist.results.journal import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import FEW_LABELS, N, entry, recorded, rows, swept, table
+from tests.refit.sweeps import FEW_LABELS, N, chosen, entry, recorded, rows, swept, table
 
 TWO_CLASSES = "".join(
     [
@@ -41,13 +39,6 @@ TWO_CLASSES = "".join(
         entry("majority"),
     ]
 )
-
-
-def chosen(record: RunRecord) -> Choice:
-    """Return the setting of a record."""
-    return Choice(
-        record.dataset, record.bank, record.key, dict(record.params), {}, (record.id,), 0.0, ""
-    )
 
 
 def assert_predicts_as_recorded(results: Path, tmp_path: Path) -> None:

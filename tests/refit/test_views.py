@@ -10,12 +10,11 @@ from sklearn.datasets import dump_svmlight_file
 import mkldist
 from mkldist.errors import DataError, InputError, UnknownCategoryWarning
 from mkldist.fit.predictions import write_predictions
-from mkldist.fit.select import Choice, choose, refit
-from mkldist.results.journal import RunRecord
+from mkldist.fit.select import choose, refit
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import POINTS, SPARSE_SWEEP, VIEWS, recorded, write_views
+from tests.refit.sweeps import POINTS, SPARSE_SWEEP, VIEWS, chosen, recorded, write_views
 
 METHODS = """
 [[methods]]
@@ -35,13 +34,6 @@ def swept(folder: Path, text: str) -> Path:
     file.write_text(text)
     run_sweep(load_sweep(file), origin=file, output=folder / "results")
     return folder / "results"
-
-
-def chosen(record: RunRecord) -> Choice:
-    """Return the setting of a record."""
-    return Choice(
-        record.dataset, record.bank, record.key, dict(record.params), {}, (record.id,), 0.0, ""
-    )
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ from mkldist.spec.model import SweepSpec
 from tests.planning.plans import dataset, grid, plan_of
 from tests.run.sweeps import misbehaving_methods, records, run_process, sweep_text
 
-RATES = Rates(2e-9, 1e-9, 1e-10, 0.01, 3e-10, 5e8)
+RATES = Rates(2e-9, 1e-9, 0.01, 3e-10, 5e8)
 
 
 FACTS = {"one": dataset("one", n_points=60, n_splits=4)}
@@ -62,7 +62,7 @@ def work(plan: Plan, passes: float, *, recompute: bool = False) -> float:
     """Return the seconds of the first batch: passes and solvers."""
     bank, runs = first_of(plan)
     vectors = len(runs) * passes
-    of_passes = passes * (1e-9 + 2e-9 * recompute) + (vectors - passes) * 1e-10
+    of_passes = passes * (1e-9 + 2e-9 * recompute)
     of_each = 0.01 + 3e-10 * 30**3
     of_vectors = passes * PASS_SECONDS + vectors * REQUEST_SECONDS
     return values_of(bank) * of_passes + of_vectors + len(runs) * of_each
@@ -86,7 +86,7 @@ def test_factors_are_made_and_each_round_ends_with_a_pass_over_the_kernels(dtype
     plan, costs = planned("factors", dtype=dtype)
     bank, runs = first_of(plan)
     passes, factors = METHODS["level"].typical_passes(40), bank.n_bytes / n_bytes
-    of_passes = passes * 1e-9 + (len(runs) - 1) * passes * 1e-10
+    of_passes = passes * 1e-9
     rounds = factor_rounds(bank, METHODS["level"]).usual
     of_each = rounds * values_of(bank) * 3e-9 + 0.01 + passes * REQUEST_SECONDS
     expected = factors * of_passes + passes * PASS_SECONDS + len(runs) * of_each

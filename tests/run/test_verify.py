@@ -414,13 +414,5 @@ def test_all_banks_of_a_folder_go_with_their_copies_and_nothing_else(tmp_path, c
     assert not list(cache.glob("*.bank"))
 
 
-def test_nothing_goes_from_a_folder_in_use(tmp_path, cache):
-    store = stored(tmp_path, np.ones((1, 4, 4)), "float64")
-    banks = stored_banks(tmp_path)
-    with using_banks(str(tmp_path)), pytest.raises(OutputError, match="at work"):
-        remove(banks)
-    assert not store.missing()
-
-
 def test_a_folder_that_is_not_there_has_none(tmp_path):
     assert stored_banks(tmp_path / "nowhere") == ()
