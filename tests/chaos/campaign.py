@@ -22,32 +22,20 @@ Fault = Callable[..., Outcome]
 
 @dataclass(frozen=True)
 class Campaign:
-    """Numbers of faults of each sort, and the seed of all that is random in them.
-
-    Parameters
-    ----------
-    seed : int
-        The seed.
-    kills, pauses, signals, exhausted, media, pairs, starts, schedulers, lives : int
-        Numbers of kills, of pauses, of signals, of workers without memory, of media that fail, of
-        second coordinators, later or at once, of killed schedulers, and of sweeps on short-lived
-        workers.
-    flips, exchanges : int
-        Numbers of damaged files, and of pairs of files that change places.
-    """
+    """Numbers of faults of each sort, and the seed of all that is random in them."""
 
     seed: int
     kills: int = 0
     pauses: int = 0
     signals: int = 0
-    exhausted: int = 0
-    media: int = 0
-    pairs: int = 0
-    starts: int = 0
-    schedulers: int = 0
-    lives: int = 0
-    flips: int = 0
-    exchanges: int = 0
+    exhausted: int = 0  # workers without memory
+    media: int = 0  # that fail
+    pairs: int = 0  # of coordinators at once
+    starts: int = 0  # of a second coordinator, later
+    schedulers: int = 0  # that are killed
+    lives: int = 0  # sweeps on short-lived workers
+    flips: int = 0  # damaged files
+    exchanges: int = 0  # pairs of files that change places
 
     def outcomes(self, folder: Path) -> Iterator[Outcome]:
         """Do the faults one after the other, and yield what each did."""

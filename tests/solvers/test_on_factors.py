@@ -14,7 +14,7 @@ from mkldist import KernelBank, solve
 from mkldist.bank import factored_kernels
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
 from mkldist.bank.requests import Quadratic
-from mkldist.bank.sources import FeatureSource
+from mkldist.bank.sources import ArraySource, FeatureSource
 from mkldist.kernels.evaluate import evaluate
 from mkldist.methods.registry import METHODS
 from mkldist.optim.pivoted_cholesky import factor_bytes
@@ -26,8 +26,31 @@ from tests.kernels.made_up import gaussians
 from tests.methods.instances import Instance
 from tests.methods.references import block_norm
 from tests.methods.test_drawn_problems import HARD_FOR_CONES, conic_optimum, instance
-from tests.solvers.grown_factors import GRAMS, NARROW, N, X, Y, kernels_of, ranks, solved
 from tests.variants import quick
+
+N = 90
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+Y = np.where(X[:, 0] * X[:, 1] + 0.2 * RNG.normal(size=N) > 0, 1.0, -1.0)
+GRAMS = np.array([rbf_kernel(X, gamma=g) for g in (0.02, 0.2, 2.0, 20.0)]
+                 + [rbf_kernel(X[:, [i]], gamma=1.0) for i in range(3)])  # fmt: skip
+NARROW = np.array([rbf_kernel(X, gamma=g) for g in (0.05, 1.0, 30.0, 300.0)])
+
+
+def kernels_of(grams, **limits):
+    return begin_factors(ArraySource(grams), FactorLimits(**limits))
+
+
+def solved(kernels, name="level", y=Y, **params):
+    method = METHODS[name]
+    problem = Problem(y, kernels.source.n_kernels)
+    found = solve_on_factors(kernels, method, problem, method.params(**params))
+    assert found.times.wall_seconds >= found.times.pass_seconds > 0.0
+    return found.solution, found.limit
+
+
+def ranks(kernels):
+    return np.array([factor.rank for factor in kernels.factors.factors])
 
 
 @pytest.fixture(autouse=True)
