@@ -52,6 +52,9 @@ NO_VALUE = "without any value"
 HARDLY_KNOWN = "values in so few rows that a training part may hold none"
 MANY_ROWS = 5000
 PART_ROWS = 2000
+MANY_COLUMNS, MOST_COLUMNS = 50, 2000  # between them each column has a kernel of its own,
+MOST_ENTRIES = 2**27  # if all of these together have at most so many values
+MOST_LEFT_OUT = 20  # groups that are few enough to test each by all others
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
 
 
@@ -133,9 +136,22 @@ class Facts:
         return name if share < RARE / len(self.classes) else None
 
     @property
+    def has_columns_apart(self) -> bool:
+        """True if each column has a kernel in a bank of its own."""
+        n_rows = PART_ROWS if self.n_rows > MANY_ROWS else self.n_rows
+        few = self.n_features <= min(MOST_COLUMNS, 2 * MOST_ENTRIES // max(n_rows, 1) ** 2)
+        return few and self.n_features >= MANY_COLUMNS
+
+    @property
+    def is_grouped(self) -> bool:
+        """True if splits keep the rows of each group together."""
+        look = self.look
+        return bool(look and look.groups and not _hinders_groups(look, look.groups))
+
+    @property
     def is_divisible(self) -> bool:
         """True if inner folds of training parts have rows of all classes."""
-        if self.look and self.look.groups and not _hinders_groups(self.look, self.look.groups):
+        if self.look and self.look.groups and self.is_grouped:
             return not _hinders_groups(self.look, self.look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
@@ -159,7 +175,7 @@ def first_sweep(data: Path, file: Path, facts: Facts) -> str:
     """Return the text of the sweep file."""
     return "\n".join(
         [*_head(data, file, facts), *_dataset(data, file, facts), *_views(data, file, facts),
-         *_splits(facts), *_bank(facts, data), *_methods(facts), ""]
+         *_splits(facts), *_bank(facts, data), *_columns(facts), *_methods(facts), ""]
     )  # fmt: skip
 
 
@@ -386,6 +402,9 @@ def _dependence(look: TableProfile) -> Iterator[str]:
     for place in look.places:
         line = f"# groups = {spelled(place.name, None)}"
         yield _line(line, f"instead, to test on rows of other values: {len(place.counts)} of them")
+    if look.places or (column is not None and len(column.counts) <= MOST_LEFT_OUT):
+        yield "# To test each value of groups once, instead of the lines above:"
+        yield '# kind = "leave-one-group-out"'
     for parts in (other for other in look.others if other.names_parts):
         yield "# To take the parts of the table, instead of these lines and of ignore:"
         yield f'# kind = "predefined"\n# column = {spelled(parts.name, None)}'
@@ -428,7 +447,7 @@ def _bank(facts: Facts, data: Path) -> Iterator[str]:
         yield '\n[[banks]]\nfamily = "precomputed"'
         return
     if not (facts.views or facts.texts):
-        yield "\n# Features together and one by one; 'mkldist show default' writes the kernels out."
+        yield "\n# All features together; 'mkldist show default' writes the kernels out."
         yield '[[banks]]\nfamily = "default"'
         return
     yield '\n[[banks]]\nname = "kernels"'
@@ -447,16 +466,37 @@ def _bank(facts: Facts, data: Path) -> Iterator[str]:
         yield f"features = {spelled(facts.texts, None)}"
 
 
+def _columns(facts: Facts) -> Iterator[str]:
+    """Yield a bank of a kernel for each of many columns, for a signal that few of them carry.
+
+    It is apart because a sparse method on all kernels together takes single columns alone, also
+    where each says little.  Between the two banks inner folds choose.
+    """
+    if facts.n_features < MANY_COLUMNS:
+        return
+    if not facts.has_columns_apart:
+        of_many = f"in few of {facts.n_features} columns"
+        yield f"\n# A signal {of_many} needs kernels of single ones, left out here:"
+        yield f"# init writes them for up to {MOST_COLUMNS} columns, for fewer of many rows."
+        yield '# Add a [[banks]] with function = "linear" on features = [columns that you name].'
+        return
+    yield "\n# Single columns, for a signal in few of them; 'fit' takes the bank that does better."
+    yield '[[banks]]\nname = "columns"\n[[banks.kernels]]\nfunction = "linear"\nfeatures = "each"'
+
+
 def _methods(facts: Facts) -> Iterator[str]:
+    first = f'banks = ["{"kernels" if facts.views or facts.texts else "default"}"]'
+    own = (first,) if facts.has_columns_apart else ()
     if facts.regression:
         yield _method("spicymkl", 'loss = "squared"', 'C = "path"')
-        yield _method("primalmkl", 'loss = "squared"', 'C = "path"')
+        yield _method("primalmkl", 'loss = "squared"', 'C = "path"', *own)
         return
     series = 'C = "path"'
     yield _method("level", _line(series, "several values, each from the solution at the last"))
-    yield _method("uniform", series)
-    yield _method("best_single", series)
-    yield _method("majority")
+    yield _method("uniform", series, *own)
+    said = "its kernel is chosen by folds that divide groups" if facts.is_grouped else ""
+    yield _method("best_single", _line(series, said), *own)
+    yield _method("majority", *own)
 
 
 def _method(name: str, *lines: str) -> str:

@@ -922,7 +922,9 @@ class MKLClassifier(SupervisedClassifier):
     kernels : str or list
         ``"default"``: on all features together, Gaussians of four widths, which see how features
         combine, and additive kernels of three, each of which sums up functions of single features;
-        linear kernels in place of these for more than 250 features.  Or a paper's family, such as
+        linear kernels in place of these for more than 250 features.  A signal in few of many
+        features needs kernels of single ones: let a search choose between ``"default"`` and
+        ``[mkldist.kernels.Linear(features="each")]``.  Or a paper's family, such as
         ``"xu2008"``; or a list of kernels, such as ``mkldist.kernels.Gaussian(widths=[0.5, 1, 2],
         features="each")``, and of dictionaries with the keys of ``[[banks.kernels]]``.  Gram
         matrices of your own are read by a function of row numbers, see the second example.

@@ -54,6 +54,29 @@ def test_classes_and_real_values_have_methods_that_learn_them(tmp_path, classes,
     assert {run.selection.folds for run in plan.runs if run.selection} == {3}
 
 
+@pytest.mark.parametrize("classes", [["no", "yes"], []], ids=["classes", "regression"])
+@pytest.mark.parametrize("n_features", [49, 50, 2001])
+def test_single_columns_have_a_bank_of_their_own_for_one_method(tmp_path, n_features, classes):
+    labels = [classes[i % 2] if classes else f"{i / 7:.3f}" for i in range(ROWS)]
+    text, plan = plan_of(table(tmp_path / "t.csv", n_features, labels))
+    apart = 50 <= n_features <= 2000
+    assert {bank.spec.label: bank.n_kernels for bank in plan.banks} == {
+        "default": 7 if n_features < 250 else 5,
+        **({"columns": n_features} if apart else {}),
+    }
+    on_columns = {run.method for run in plan.runs if run.bank_label == "columns"}
+    assert on_columns == ({"level" if classes else "spicymkl"} if apart else set())
+    assert ("left out here" in text) == (n_features > 2000)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_features", "apart"),
+    [(60, 2000, True), (1000, 100, True), (1700, 100, False), (6000, 60, True), (6000, 70, False)],
+)
+def test_single_columns_have_no_bank_that_is_large(n_rows, n_features, apart):
+    assert Facts(n_rows, n_features, regression=True).has_columns_apart == apart
+
+
 @pytest.mark.parametrize(("few", "folds"), [(4, None), (5, 3)])
 def test_inner_folds_choose_c_where_each_class_has_rows_for_them(tmp_path, few, folds):
     _, plan = plan_of(table(tmp_path / "t.csv", 3, ["a"] * 20 + ["b"] * few))
