@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from mkldist.analysis.losses import (
     number_of_settings,
     overlap_of,
     region,
+    test_of,
 )
 from mkldist.analysis.statistics import (
     Overlap,
@@ -201,6 +202,14 @@ class Pair:
         """True if both learnt from the same Gram matrices, as far as records say."""
         pairs = zip(*self.facts("bank"), strict=True)
         return all(one == other and one for one, other in pairs)
+
+    @property
+    def test(self) -> Hashable:
+        """What it shares with copies of itself on other banks."""
+        of_splits = zip(*self.splits, strict=True)
+        sides = zip((self.first, self.second), map(list, of_splits), strict=True)
+        losses = [(one.place["method"], one.losses[own]) for one, own in sides]
+        return test_of(self.first.place["dataset"], losses)
 
     def facts(self, name: str) -> tuple[list[str], list[str]]:
         """Return what the records of the paired runs say of their origin by this name."""
@@ -426,7 +435,8 @@ def compare_results(
     """
     pairs, unpaired = paired(first, second, matches)
     compared = [compare_pair(pair, rope) for pair in pairs]
-    adjusted = holm(np.array([one.p_value for one in compared])).tolist()
+    tests = [pair.test for pair in pairs]
+    adjusted = holm(np.array([one.p_value for one in compared]), tests).tolist()
     compared = [replace(one, p_holm=p) for one, p in zip(compared, adjusted, strict=True)]
     return ResultsComparison(tuple(compared), over_data_sets(compared), tuple(unpaired))
 

@@ -136,7 +136,8 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
         As :func:`mkldist.open_results` returns it.
     by : str
         ``"kernel"`` or a coordinate along it: ``"width"``, ``"features"``, ``"feature_group"``,
-        ``"view"``, ``"function"``, ``"family"``, ``"degree"``.
+        ``"view"``, ``"function"``, ``"family"``, ``"degree"``.  Features without a group have their
+        own names among the groups.
 
     Returns
     -------
@@ -201,6 +202,8 @@ def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
     import pandas as pd
 
     keys = weights[by].to_numpy()
+    if by == "feature_group":
+        keys = np.where(np.isin(keys, (SINGLE, SEVERAL)), weights["features"].to_numpy(), keys)
     known = keys != "" if keys.dtype.kind in "OUT" else ~np.isnan(keys)
     keys = keys[known]
     shares = pd.DataFrame(weight_shares(weights).T[known]).groupby(keys)

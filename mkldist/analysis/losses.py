@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -372,7 +372,7 @@ def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.Data
                "first_better", "equivalent", "second_better"]  # fmt: skip
     tables = []
     for one in compared:
-        rows = []
+        rows, tests = [], []
         names = list(one.losses.columns)
         for i, first in enumerate(names):
             for second in names[i + 1 :]:
@@ -385,10 +385,20 @@ def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.Data
                 place = (one.dataset, first, second)
                 mean = float(differences.mean())
                 rows.append((*place, mean, len(differences), p_value, *posterior))
+                sides = [(name.split(" (")[0], common[name].to_numpy()) for name in (first, second)]
+                tests.append(test_of(one.dataset, sides))
         table = pd.DataFrame(rows, columns=columns)
-        table.insert(6, "p_holm", holm(table["p_value"].to_numpy(float)))
+        table.insert(6, "p_holm", holm(table["p_value"].to_numpy(float), tests))
         tables.append(table)
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+
+
+def test_of(dataset: str, sides: Sequence[tuple[str, Floats]]) -> Hashable:
+    """Return what copies of a test share: the methods, whatever their banks, and their losses.
+
+    A method without kernels is the same on every bank.
+    """
+    return dataset, frozenset((method, losses.tobytes()) for method, losses in sides)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ Pairwise signed-rank tests with Holm's correction do not have this defect, so ve
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -256,13 +256,15 @@ def _student(values: Floats, overlap: Overlap) -> tuple[float, float, int]:
     return float(values.mean()), spread * math.sqrt(overlap.variance_factor(n_splits)), n_splits - 1
 
 
-def holm(p_values: Floats) -> Floats:
+def holm(p_values: Floats, tests: Sequence[Hashable] | None = None) -> Floats:
     """Return p-values adjusted for their number by Holm's (1979) step-down procedure.
 
     Parameters
     ----------
     p_values : (k,) float64
         P-values of k tests; NaN for one that does not apply, which does not count and stays NaN.
+    tests : (k,) sequence, optional
+        What each compares: of equal ones, which are copies of one test, the first counts.
 
     Examples
     --------
@@ -270,6 +272,10 @@ def holm(p_values: Floats) -> Floats:
     array([0.03, 0.06, 0.06])
     """
     p_values = np.asarray(p_values, dtype=np.float64)
+    if tests is not None:
+        distinct = {test: number for number, test in enumerate(dict.fromkeys(tests))}
+        place = np.array([distinct[test] for test in tests], dtype=np.intp)
+        return holm(p_values[np.unique(place, return_index=True)[1]])[place]
     known = np.flatnonzero(~np.isnan(p_values))
     order = known[np.argsort(p_values[known], kind="stable")]
     steps = p_values[order] * np.arange(len(order), 0, -1)

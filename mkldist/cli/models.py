@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 
 SHOWN = 10
+TOLD_EVERY = 10.0  # seconds
+RATED = 3  # fits, after which the time of the others is known
 
 
 @click.command("fit")
@@ -152,7 +155,6 @@ def _chosen(choice: Choice) -> str:
 def _model_lines(model: Model, file: Path) -> list[str]:
     """Return lines about a model that was written."""
     from mkldist.core.memory import readable_bytes
-    from mkldist.core.wording import pluralize
 
     facts, classes = model.facts, model.labels.classes
     options = "".join(f"--view {quote(name)}=FILE " for name in model.needed_views)
@@ -360,6 +362,29 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+def _told_fits() -> Callable[[int, int], None]:
+    """Return what says how many fits on permuted labels are done, and after some how long it takes.
+
+    The first takes longer, for it makes ready what the others use.
+    """
+    from mkldist.run.progress import duration
+
+    first = told = 0.0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal first, told
+        now = time.monotonic()
+        if done == 1:
+            first = now
+        if done in (1, RATED) or now - told > TOLD_EVERY:
+            left = (total - done) * (now - first) / max(done - 1, 1)
+            time_left = f", {duration(left)} left" if done > 1 else ""
+            click.echo(f"{done} of {total} fits on permuted labels{time_left}", err=True)
+            told = now
+
+    return tell
+
+
 @click.command("explain")
 @click.argument("results", type=PATH, shell_complete=complete_results)
 @part_options
@@ -404,10 +429,7 @@ def explain_command(
         check_figure(figure, overwrite=overwrite)
         check_apart(figure, inputs_of(results_of(results)))
     results = results_of(results)
-    if permutations:
-        fits = pluralize(permutations, "permutation")
-        click.echo(f"fitting {fits} of the labels of each split", err=True)
-    found = explain(results, permutations=permutations, **part)
+    found = explain(results, permutations=permutations, progress=_told_fits(), **part)
     note_basis(results)
     if figure is not None:
         if len(found) > 1:

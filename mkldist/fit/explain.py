@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -76,6 +76,7 @@ def explain(
     bank: str | None = None,
     method: str | None = None,
     permutations: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Explanation]:
     """Explain a method on each data set of a sweep: which views, groups and features matter.
 
@@ -90,6 +91,8 @@ def explain(
     permutations : int, optional
         Fits of the method on permuted labels of each training part, of which the shares of the
         decision are the null distribution of p-values.  Each takes as long as a run of the sweep.
+    progress : callable, optional
+        Called after each such fit with their number so far, and that of all on the data set.
 
     Returns
     -------
@@ -124,7 +127,7 @@ def explain(
                 nearest(asked, known),
             )  # fmt: skip
         nodes = [node for node in nodes if asked in (None, place_of(node)[key])]
-    found = explanations(results, nodes, permutations)
+    found = explanations(results, nodes, permutations, progress=progress)
     if not found:
         raise _nothing_to_explain(path, nodes)
     return found
@@ -135,6 +138,7 @@ def explanations(
     nodes: Sequence[xr.DataTree],
     permutations: int = 0,
     most_values: float = MOST_VALUES,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[Explanation]:
     """Explain the best of some methods on each data set; none of those without kernel weights."""
     found = []
@@ -142,7 +146,8 @@ def explanations(
         own = [node for node in nodes if place_of(node)["dataset"] == name]
         candidates = _candidates(results, own)
         if candidates:
-            found.append(_explained(results, *_best(candidates), permutations, most_values))
+            best = _best(candidates)
+            found.append(_explained(results, *best, permutations, most_values, progress))
     return found
 
 
@@ -190,7 +195,12 @@ def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
 
 
 def _explained(
-    results: Results, chosen: Chosen, n_candidates: int, permutations: int, most_values: float
+    results: Results,
+    chosen: Chosen,
+    n_candidates: int,
+    permutations: int,
+    most_values: float,
+    progress: Callable[[int, int], None] | None,
 ) -> Explanation:
     """Return the explanation of one method on one data set."""
     splits = np.flatnonzero(chosen.complete)
@@ -207,7 +217,9 @@ def _explained(
         found = [parts.taken_apart(record, sets, n_kernels) for record in records]
         decision, left_out = ([np.array(of_set) for of_set in zip(*one, strict=True)]
                               for one in zip(*found, strict=True))  # fmt: skip
-        null = [*parts.null(permutations, sets, n_kernels)] if permutations else [None] * len(sets)
+        null = [None] * len(sets)
+        if permutations:
+            null = [*parts.null(permutations, sets, n_kernels, progress)]
     selected, place = is_selected(weights), chosen.place
     overlap = overlap_of(chosen.data, splits.tolist())
     return Explanation(
@@ -373,7 +385,13 @@ class ExplainedRuns:
             found, _ = two_class_scores(values[:, 0], dataset.y[rows])
         return float(metric.loss(found[metric.variable()]))
 
-    def null(self, permutations: int, sets: Sequence[KernelSets], n_kernels: int) -> list[Floats]:
+    def null(
+        self,
+        permutations: int,
+        sets: Sequence[KernelSets],
+        n_kernels: int,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> list[Floats]:
         """Return the shares of every set in decisions that were fitted on permuted labels, (N, G).
 
         The labels of each training part are permuted, those of groups of rows together, and the
@@ -382,7 +400,7 @@ class ExplainedRuns:
         """
         total = [np.zeros((permutations, len(own.names))) for own in sets]
         dataset = self.source.dataset
-        for record in self.records:
+        for place, record in enumerate(self.records):
             split, rows, learnt_from = self._split(record)
             params = validate(METHODS[record.method].params, record.key, record.params)
             run = run_of(replace(self.source, record=record), plain_settings(params))
@@ -413,6 +431,9 @@ class ExplainedRuns:
                         # A decision that does not vary rests on nothing.
                         shares = np.nan_to_num(set_shares(own, of_kernels, changes))
                         means[number] += shares / len(self.records)
+                    if progress is not None:
+                        done = place * permutations + number + 1
+                        progress(done, len(self.records) * permutations)
         return total
 
 

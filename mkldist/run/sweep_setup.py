@@ -27,6 +27,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.inputs import InputData
 from mkldist.data.labels import ClassWeight
 from mkldist.data.snapshot import save_snapshot
+from mkldist.data.tables import MISSING
 from mkldist.errors import ClusterError, InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
@@ -317,7 +318,9 @@ def described(dataset: Dataset, class_weight: ClassWeight | None = None) -> dict
     found: dict[str, Any] = {"rows": dataset.n_points, "features": dataset.n_features}
     if dataset.x is not None:
         absent = 0 if dataset.absent is None else int(dataset.absent.sum())
-        found["missing"] = int(np.isnan(dataset.x).sum()) - absent
+        empty = [name.endswith(f"={MISSING}") for name in dataset.feature_names]
+        of_categories = int(np.nansum(dataset.x[:, empty]))
+        found["missing"] = int(np.isnan(dataset.x).sum()) - absent + of_categories
     if dataset.classes is not None:
         counts = dataset.class_counts.tolist()
         found["classes"] = dict(zip(dataset.classes, counts, strict=True))

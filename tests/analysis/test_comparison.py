@@ -104,6 +104,16 @@ def test_p_values_of_several_data_sets_are_adjusted_by_holm(tmp_path):
     assert sorted(one.p_holm for one in pairs) == pytest.approx(expected)
 
 
+def test_copies_of_a_test_on_other_banks_count_once(tmp_path):
+    results = made(tmp_path, errors(), banks=("a", "b"))
+    pairs = compare_results(results, results, level_and_uniform).pairs
+    assert len(pairs) == 4  # each bank's level with each bank's uniform, whose errors are equal
+    assert [one.p_holm for one in pairs] == [one.p_value for one in pairs]
+    table = compare_methods(results.tree)
+    differ = table[table["p_value"] < 1]
+    assert (differ["p_holm"] == np.minimum(1, 3 * differ["p_value"])).all()
+
+
 def test_one_split_has_no_test(tmp_path):
     found = {key: row[:1] for key, row in errors().items()}
     results = made(tmp_path, found, split_names=("s0",))

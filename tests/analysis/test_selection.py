@@ -59,6 +59,7 @@ WEIGHTS = xr.DataArray(
     {
         "width": ("kernel", [1.0, 1.0, 2.0, 3.0, np.nan]),
         "features": ("kernel", np.array(["a", "b", "a", "b", ""], object)),
+        "feature_group": ("kernel", np.array(["single", "g", "single", "g", ""], object)),
         "kernel": list("pqrst"),
     },
     ("split", "kernel"),
@@ -71,6 +72,7 @@ WEIGHTS = xr.DataArray(
         ("kernel", list("pqrst"), [1] * 5, [0.250500, 1.0, 1.2495, 0.0, 0.5], [1, 1, 2, 0, 1]),
         ("width", [1.0, 2.0, 3.0], [2, 1, 1], [1.250500, 1.2495, 0.0], [2, 2, 0]),
         ("features", ["a", "b"], [2, 2], [1.5, 1.0], [2, 1]),
+        ("feature_group", ["a", "g"], [2, 2], [1.5, 1.0], [2, 1]),
     ],
 )
 def test_a_group_is_selected_where_one_of_its_kernels_is(by, values, n_kernels, share, frequency):

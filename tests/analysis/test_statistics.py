@@ -246,6 +246,11 @@ def test_holms_adjustment_is_the_step_down_rule():
             np.testing.assert_array_equal(adjusted <= alpha, rejected)
 
 
+def test_copies_of_a_test_count_once():
+    adjusted = holm(np.array([0.04, 0.01, np.nan, 0.01, 0.03]), ["b", "a", "n", "a", "c"])
+    assert adjusted == pytest.approx([0.06, 0.03, np.nan, 0.03, 0.06], nan_ok=True)
+
+
 def test_what_cannot_be_compared_is_refused():
     holed = DEMSAR.copy()
     holed.loc["iris", "+m"] = np.nan

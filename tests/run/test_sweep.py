@@ -43,6 +43,7 @@ from mkldist.run.progress import (
 from mkldist.run.sweep_setup import (
     SMALL_SECONDS,
     WallTime,
+    described,
     is_small,
     parse_wall_time,
     scored_rows,
@@ -760,3 +761,9 @@ def test_a_terminal_that_is_closed_does_not_hide_what_ended_the_work():
 
     with pytest.raises(KeyboardInterrupt, match="of the terminal"):
         work()
+
+
+def test_an_empty_category_is_a_missing_cell():
+    x = np.array([[1.0, 0.0, 0.0], [np.nan, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    data = Dataset("d", x, np.array([1.0, 1, -1]), None, feature_names=("a", "k=x", "k=?"))
+    assert described(data)["missing"] == 2
