@@ -15,7 +15,7 @@ import numpy as np
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.cache import NodeCache
 from mkldist.bank.store import BankShape, BankStore
-from mkldist.core.durable import remove_temporaries, write_json
+from mkldist.core.durable import remove_temporaries, write_file
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.kernels.graph import graph_laplacian
@@ -35,7 +35,7 @@ LAYOUT = TileLayout(12, 4)
 
 def write_document(root: Path) -> None:
     remove_temporaries(root)
-    write_json(root / "document.json", {"a": 1})
+    write_file(root / "document.json", [b'{"a": 1}'])
 
 
 def claim_folder(root: Path) -> None:

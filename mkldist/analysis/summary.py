@@ -174,10 +174,7 @@ def _span(values: np.ndarray[Any, Any]) -> str | None:
 
 
 def loss_of(row: Row) -> float:
-    """Return the loss of a row, by which the best one is found; NaN without one.
-
-    It is that of the sweep's metric, of the part that :func:`ranked_by` names.
-    """
+    """Return the loss of a row, by which the best one is found; NaN without one."""
     name = ranked_by(row)
     return float(METRICS[row["metric"]].loss(row[f"{name}_mean"])) if name else np.nan
 

@@ -9,20 +9,18 @@ killed processes left behind.  This module also words the errors of media that r
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import socket
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from mkldist.errors import OutputError
 
@@ -87,11 +85,6 @@ def write_file(
     """Write the concatenated `parts` to `target` at once; see :func:`replacing`."""
     with replacing(target, through=through, durable=durable) as temporary:
         _write(temporary, parts)
-
-
-def write_json(target: Path, document: Mapping[str, Any], *, through: Path | None = None) -> None:
-    """Write a JSON document to `target` at once; see :func:`replacing`."""
-    write_file(target, [json.dumps(document).encode()], through=through)
 
 
 def make_folder(path: Path, *, durable: bool = True) -> None:

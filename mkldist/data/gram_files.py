@@ -143,11 +143,7 @@ def _apart(arrays: NamedArrays, origin: str, where: str, repairs: Repairs | None
 def read_view(
     path: Path, id: str | None, where: str, repairs: Repairs | None = None
 ) -> tuple[Array, Array | None, tuple[str, ...]]:
-    """Return the Gram matrices of a view, (M, n, n), checked, and names of points and matrices.
-
-    The files are those of :func:`read_grams`; the array `id` names the points, by default ``ids``,
-    which may be absent.
-    """
+    """Return the Gram matrices of a view, (M, n, n), checked, and names of points and matrices."""
     with opened_matrices(path, where) as arrays:
         grams = arrays.required("grams", "Gram matrices (M, n, n)")
         grams = grams[None] if grams.ndim == 2 else grams

@@ -182,10 +182,7 @@ def restricted(partitions: Sequence[Split], rows: Ints, n_points: int) -> tuple[
 def holdouts(
     n_train: int, n_test: int, n_repeats: int, seed: int, labels: Floats | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Yield training and test rows of scikit-learn's ``ShuffleSplit``, stratified by `labels` (n,).
-
-    The sizes together are all n points; a ValueError says that these cannot be divided so.
-    """
+    """Yield training and test rows of ``ShuffleSplit``, stratified by `labels` (n,) if given."""
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
     splitter = ShuffleSplit if labels is None else StratifiedShuffleSplit

@@ -114,10 +114,7 @@ class Column:
 
     @cached_property
     def is_numeric(self) -> bool:
-        """True if all values are numbers, or true and false, but for a few slips.
-
-        Numbers with a decimal comma count as slips, for the plan tells how to write them.
-        """
+        """True if all values are numbers, or true and false, but for a few slips."""
         if self.holds_codes:
             return False
         if not (slips := [v for v in self.no_numbers if not decimal_comma(v)]):

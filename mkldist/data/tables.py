@@ -575,10 +575,7 @@ def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, li
 
 
 def pandas_frame(X: Any) -> Any:
-    """Return a DataFrame of polars, or a table of Arrow, as one of pandas; other data as they are.
-
-    A lazy frame, which has no rows yet, is refused.
-    """
+    """Return a frame of polars, or a table of Arrow, as one of pandas; other data as they are."""
     if hasattr(X, "collect_schema") and hasattr(X, "collect") and not hasattr(X, "to_numpy"):
         raise DataError(type(X).__name__, "a lazy frame", "rows", "Call its collect() first")
     if hasattr(X, "iloc") or not (hasattr(X, "columns") and hasattr(X, "to_pandas")):

@@ -871,10 +871,7 @@ class SupervisedClassifier(KernelClassifier):
 
 @dataclass(frozen=True, eq=False)
 class _OnFolds:
-    """The problems of a classifier, to be solved on parts of its rows.
-
-    ``divided(cv, default, hint)`` returns folds; `sample_weight` (n,) is None for ones.
-    """
+    """The problems of a classifier, to be solved on parts of its rows."""
 
     classifier: SupervisedClassifier
     bank: KernelBank

@@ -510,10 +510,7 @@ def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> 
 def explained_runs(
     results: Path, records: Sequence[RunRecord], metric: Metric, most_values: float = MOST_VALUES
 ) -> ExplainedRuns | str:
-    """Return complete runs of one method on one data set and bank, to be taken apart.
-
-    Where their parts cannot be known, the reason is returned as a phrase.
-    """
+    """Return complete runs of one method on one data set and bank, to be taken apart."""
     if not records:
         return "no record of a complete run is there"
     first = records[0]

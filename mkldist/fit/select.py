@@ -205,11 +205,7 @@ def _selected_losses(
 def _settings(
     names: Sequence[str], runs: pd.DataFrame, score: str, scored: str, others: Sequence[str]
 ) -> Iterator[Choice]:
-    """Yield the settings of a node in the order of their first runs.
-
-    `score` is the variable that chooses; `scored` and `others` are those of the part that tells
-    the standing.
-    """
+    """Yield the settings of a node in the order of their first runs."""
     for _, own in runs.groupby([*PLACE, *names], sort=False, dropna=False):
         done = own[own[STATE.name] == RunState.COMPLETE.value]
         mean = float(done[score].to_numpy().mean()) if len(done) else np.nan

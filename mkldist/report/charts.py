@@ -300,10 +300,7 @@ def _losses(
 
 
 def learning_charts(facts: Facts) -> list[Chart]:
-    """Return the mean loss against the training points, a figure for each data set of sizes.
-
-    Of a method on several banks, the line of least loss at the largest size is drawn.
-    """
+    """Return the mean loss against the training points, a figure for each data set of sizes."""
     charts = []
     for _, table in [*curves_of(facts.compared).groupby("dataset", sort=False)][:MOST]:
         largest = table[table["n_train"] == table["n_train"].max()]

@@ -145,11 +145,7 @@ def write_report(
 
 
 def made_page(facts: Facts) -> Page:
-    """Return the report of a sweep, without figures where matplotlib is not installed.
-
-    What a reader asks first comes first: the answer and its limits, then results and comparisons.
-    Certificates and provenance, which prove it, are folded.
-    """
+    """Return the report of a sweep, without figures where matplotlib is not installed."""
     drawn, best = find_spec("matplotlib") is not None, answers_of(facts)
     sides = [facts.chosen(row["dataset"], row["name"]) for row in records(best.head(MOST))]
     explained = facts.explanations

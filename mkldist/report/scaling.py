@@ -163,10 +163,7 @@ class ScalingStudy:
         )
 
     def write(self, folder: Path, results: Path, *, overwrite: bool = False) -> None:
-        """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV.
-
-        If one of these files may not be replaced, an error says so and nothing is written.
-        """
+        """Write both tables as CSV, and each figure as PDF, SVG, PNG and CSV."""
         inputs = inputs_of(results)
         tables = {folder / f"scaling-{name}.csv": getattr(self, name) for name in ("times", "fits")}
         for file in (*tables, *(file for chart in self.charts for file in chart.files(folder))):
@@ -186,10 +183,7 @@ def _one_table(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def scaling_study(results: Path, over: Sequence[str] = ()) -> ScalingStudy:
-    """Return the growth of the times of a sweep, which may be running, over sizes, by default all.
-
-    Results in which no method has complete runs at two sizes are refused.
-    """
+    """Return the growth of the times of a sweep, perhaps running, over sizes, by default all."""
     facts = Facts.of(results)
     names = [name for name in SIZES if name in over or not over]
     found = [growth for growth in facts.growths if growth.over in names]

@@ -23,7 +23,6 @@ from mkldist.core.durable import (
     make_folder,
     remove_temporaries,
     write_file,
-    write_json,
     writing,
 )
 from mkldist.core.terminal import command_line
@@ -125,7 +124,8 @@ def claimed(
         with writing(path):
             check_owner(folder, sweep_name)
             remove_temporaries(path)
-            write_json(path / OWNER, asdict(Claim(os.getpid(), socket.gethostname(), machine_id())))
+            claim = Claim(os.getpid(), socket.gethostname(), machine_id())
+            write_file(path / OWNER, [json.dumps(asdict(claim)).encode()])
             write_manifest(path, sweep_name, file, spec)
         yield folder
     finally:

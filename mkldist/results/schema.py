@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class RunState(enum.StrEnum):
-    """State of a run: planned, or recorded with an outcome.
-
-    The name of a record file holds one of the last two.  A recorded run changes only when it is
-    run again.
-    """
+    """State of a run: planned, or recorded with an outcome."""
 
     WAITING = "waiting"
     COMPLETE = "complete"

@@ -165,10 +165,7 @@ class RunHead(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The layout of a sweep and the heads of its records, as they were read; vectors come later.
-
-    All that one command tells of a sweep at work is of the same runs.
-    """
+    """The layout of a sweep and the heads of its records, as they were read; vectors come later."""
 
     folder: Path
     layout: TreeLayout

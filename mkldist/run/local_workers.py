@@ -47,10 +47,7 @@ MOST_LETTERS = 75  # of a folder in which the name of a socket, of 108 letters a
 
 @contextmanager
 def local_workers(n_workers: int, threads: int, environ: Mapping[str, object]) -> Iterator[str]:
-    """Start a scheduler and its workers, yield the scheduler's address, and stop them at the end.
-
-    They have the settings of Dask that this process has now.
-    """
+    """Start a scheduler and workers with Dask's settings, yield its address, and stop them."""
     import dask
 
     started = {name: str(value) for name, value in environ.items()} | dict(os.environ)

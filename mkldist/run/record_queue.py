@@ -196,10 +196,7 @@ class RecordSender:
         self.n_sent += len(message["records"])
 
     def _put(self, message: Message, name: str, owner: str) -> None:
-        """Put a message into a queue of Dask; refuse if another coordinator has taken over.
-
-        That one has the runs without a record done anew, on the thread that this task has.
-        """
+        """Put a message into a queue of Dask; refuse if another coordinator has taken over."""
         expected = "the process that began the sweep"
         try:
             if self._dask_queue is None:

@@ -374,10 +374,7 @@ def split_coordinates(
 def scored_rows(
     dataset: Dataset, splits: Sequence[Split], metric: Metric, repeat: Ints
 ) -> dict[str, Array]:
-    """Return how many rows tell the scores of every split, and what a constant prediction scores.
-
-    The rows are those of the test part, or the unlabelled ones where no split has a test part.
-    """
+    """Return how many rows tell the scores of every split, and what a constant answer scores."""
     labels = dataset.y if dataset.classes is None else dataset.class_numbers.astype(np.float64)
     k = len(dataset.classes or ())
     unlabelled = not any(len(split.test) for split in splits)
