@@ -16,74 +16,45 @@ from mkldist.core.arrays import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Combine:
-    """Ask for ``sum_m weights[m] K_m``, over all kernels or a few.
-
-    Parameters
-    ----------
-    weights : (M,) or (R, M) float64
-        One weight vector, answered by one (n, n) float64 matrix, or R vectors, answered by
-        (R, n, n).  The answer belongs to the solver, which may overwrite it.
-    kernels : (S,) intp, optional
-        Indices, in any order and each once, of the kernels that have these weights, which are (S,)
-        or (R, S) then.  They are read one by one, however many they are.  All kernels by default.
-    memory : (n, n) float64, optional
-        Array to which a single matrix may be written: a former answer, whose pages the system
-        need not provide again.
-    thin : bool
-        True if the solver takes a :class:`~mkldist.optim.factored_matrix.FactoredMatrix` in place
-        of each matrix.  A bank of factors answers with one, or with a list of R.
-    """
+    """Ask for ``sum_m weights[m] K_m``, over all kernels or a few."""
 
     weights: Floats
+    """(M,), answered by one (n, n) float64 matrix, or (R, M), answered by (R, n, n).  The answer
+    belongs to the solver, which may overwrite it."""
     kernels: Ints | None = None
+    """(S,) in any order and each once: the kernels that have these weights, which are (S,) or
+    (R, S) then.  They are read one by one, however many they are.  All kernels by default."""
     memory: Floats | None = None
+    """(n, n), to which a single matrix may be written: a former answer, whose pages the system need
+    not provide again."""
     thin: bool = False
+    """True if the solver takes a :class:`~mkldist.optim.factored_matrix.FactoredMatrix` in place of
+    each matrix.  A bank of factors answers with one, or with a list of R."""
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """Ask for ``q_m(v) = v' K_m v`` for every kernel m, or for a few.
+    """Ask for ``q_m(v) = v' K_m v`` for every kernel m, or for a few."""
 
-    Parameters
-    ----------
-    vectors : (n,) or (n, R) float64
-        Answered by (M,) or (M, R) float64.
-    kernels : (S,) intp, optional
-        Indices of the kernels, in any order, which are read one by one.  The answer is (S,) or
-        (S, R) float64 then.  All kernels by default.
-    """
-
-    vectors: Floats
+    vectors: Floats  # (n,) or (n, R), answered by (M,) or (M, R) float64
     kernels: Ints | None = None
+    """(S,) in any order, which are read one by one; the answer is (S,) or (S, R) float64 then.  All
+    kernels by default."""
 
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """Ask for the Frobenius products ``<K_m, W_r>`` for every kernel m, e.g. traces and alignments.
+    """Ask for the Frobenius products ``<K_m, W_r>`` for every kernel m, e.g. traces, alignments."""
 
-    Parameters
-    ----------
-    matrices : (R, n, n) float64
-        Symmetric matrices; answered by (M, R) float64.
-    """
-
-    matrices: Floats
+    matrices: Floats  # (R, n, n), symmetric, answered by (M, R) float64
 
 
 @dataclass(frozen=True, eq=False)
 class Matvec:
-    """Ask for ``K_m v`` for a few kernels m.
+    """Ask for ``K_m v`` for a few kernels m."""
 
-    Parameters
-    ----------
-    kernels : (S,) intp
-        Indices of the kernels, in any order.
-    vectors : (n,) or (n, R) float64
-        Answered by (S, n) or (S, n, R) float64.
-    """
-
-    kernels: Ints
-    vectors: Floats
+    kernels: Ints  # (S,), in any order
+    vectors: Floats  # (n,) or (n, R), answered by (S, n) or (S, n, R) float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +63,9 @@ class Radii:
 
     ``R_m^2 = max { sum_i beta_i K_m[i, i] - beta' K_m beta : beta >= 0, 1'beta = 1 }``, answered
     by (M,) float64 to a relative 1e-10, or to about the rounding of float32 entries.
-
-    Parameters
-    ----------
-    index : (n,) intp, optional
-        Points that the ball encloses, each at most once; all by default.
     """
 
-    index: Ints | None = None
+    index: Ints | None = None  # (n,) points that the ball encloses, each once; all by default
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,14 +73,9 @@ class Diagonal:
     """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
 
     Centring leaves the answer as it is: the diagonal is that of the kernel before.
-
-    Parameters
-    ----------
-    weights : (n, R) float64
-        Answered by (M, R) float64.
     """
 
-    weights: Floats
+    weights: Floats  # (n, R), answered by (M, R) float64
 
 
 Request = Combine | Quadratic | Inner | Matvec | Radii | Diagonal
