@@ -205,6 +205,9 @@ class PendingTasks:
         except queue.Empty:
             if not outcomes and self._client.status in ("closed", "closing"):
                 raise lost_scheduler() from None
+            for one in self._pending.values():  # Dask tells by a thread, if it may start one
+                if one.future is not None and one.future.status != "pending":
+                    self._ended.put(one.future)
         except ClusterError as error:
             if not outcomes:
                 raise

@@ -348,7 +348,7 @@ class BankSpec(KernelChoice, _Named):
     some solver on the bank do not fit in memory: the sweep's `memory`, or else that of this
     machine. One solver has all of it there, so that the choice is the same for any workers and
     threads."""
-    rank: Annotated[int, Field(ge=1)] | None = None
+    rank: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     """Most columns of a factor, for `backend = "factors"`. By default the memory in which one is
     made is the only limit."""
     tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None

@@ -577,6 +577,16 @@ def test_a_receipt_is_taken_and_its_future_released():
     assert client.futures[0].released
 
 
+def test_a_task_of_whose_end_nothing_tells_is_found(monkeypatch):
+    """Dask starts a thread to tell, which a limit of memory may forbid."""
+    monkeypatch.setattr(Ended, "add_done_callback", lambda future, tell: None)
+    tasks = PendingTasks(Ending())
+    tasks.submit(ITEM, build, "task")
+    outcomes = tasks.wait(0.0) + tasks.wait(0.0)
+    assert [one.receipt for one in outcomes] == ["receipt"]
+    assert (len(tasks), tasks.wait(0.0)) == (0, [])
+
+
 def test_the_error_of_a_task_is_its_outcome():
     error = ValueError("no")
     assert outcome_of(Ending(("error", error))).error is error
