@@ -36,7 +36,7 @@ from mkldist.run.forecast import (
 from mkldist.run.rounds import Rounds
 from mkldist.run.saved_inputs import FilesBefore, changed_lines
 from mkldist.run.sweep_setup import sweep_rounds
-from mkldist.spec.kinds import MOST_WORKERS, check_flags
+from mkldist.spec.kinds import MOST_WORKERS, check_flags, spelled
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
@@ -97,6 +97,19 @@ def size_table(costs: Iterator[SizeCost]) -> RenderableType:
             _time(one.seconds),
         )
     return table
+
+
+def default_lines(spec: SweepSpec) -> Iterator[str]:
+    """Yield a line on each default that hyperparameters have for want of a value in the file."""
+    found: dict[str, list[str]] = {}
+    for entry in spec.methods:
+        params = METHODS[entry.name].params.model_fields
+        for name in METHODS[entry.name].hyperparameters:
+            if not all(name in entry.settings_on(one.name) for one in spec.datasets):
+                value = spelled(params[name].default, None)
+                found.setdefault(f"{name} = {value}", []).append(entry.key)
+    for value, keys in found.items():
+        yield f"default:   {value} of {', '.join(keys)}"
 
 
 def search_lines(plan: Plan) -> list[str]:
@@ -426,6 +439,7 @@ class SweepPlan:
         yield f"{spec.name}: {self._runs} in {pluralize(self.n_batches, 'batch', 'batches')}"
         yield self._recorded()
         yield from (f"changed:   {line}" for line in self.recorded.changed)
+        yield from default_lines(spec)
         yield from search_lines(self.plan)
         yield from solver_lines(self.plan, self.n_problems)
         kernels = pluralize(self.n_kernels, "Gram matrix", "Gram matrices")

@@ -21,10 +21,12 @@ from mkldist.from_python.plans import (
     FORECAST_COLUMNS,
     SIZE_HEADINGS,
     SizeCost,
+    default_lines,
     forecast_table,
     size_table,
 )
 from mkldist.run.forecast import PASS_SECONDS, REQUEST_SECONDS, Forecast
+from mkldist.spec.model import SweepSpec
 from tests.run.sweeps import run_here, sweep_text
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -49,6 +51,14 @@ def test_a_plan_counts_the_work_and_writes_nothing(tmp_path, monkeypatch):
     assert plan.banks["disk"].sum() == plan.disk_bytes
     assert (plan.banks["kernels"] * plan.banks["banks"]).sum() == plan.n_kernels
     assert plan.memory_per_worker > 0 < plan.passes
+
+
+def test_hyperparameters_that_the_file_leaves_out_are_told():
+    methods = [{"name": "level", "C": 1.0}, {"name": "uniform"}, {"name": "lp_mkl", "p": 3.0},
+               {"name": "majority"}]  # fmt: skip
+    document = {**SPEC, "datasets": [{"name": "wdbc"}], "methods": methods}
+    lines = default_lines(SweepSpec.model_validate(document))
+    assert [*lines] == ["default:   C = 1.0 of uniform, lp_mkl"]
 
 
 @pytest.mark.parametrize(
