@@ -226,15 +226,11 @@ class Chunk:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Some of the requested kernels.
+    """Some of the requested kernels, valid until the next rows are requested."""
 
-    `positions` (s,): positions of these kernels in the request. `lines` (s,): row of `values` that
-    holds each of these kernels. `values` (k, E): entries.  Valid until the next rows are requested.
-    """
-
-    positions: Ints
-    lines: Ints
-    values: Floating
+    positions: Ints  # (s,) of these kernels in the request
+    lines: Ints  # (s,) rows of `values` that hold them
+    values: Floating  # (k, E) entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,26 +244,17 @@ class DiagonalPart:
 
 @dataclass
 class PassCounter:
-    """Work done on a bank.
-
-    `combines`: combinations whose few kernels of non-zero weight were read one by one. `matvecs`:
-    products of one kernel with one request's vectors. `diagonals`: readings of all diagonals
-    without a pass. `radii`: sets of points on which the radii of all kernels were computed.
-    `bytes_computed`: bytes of entries computed, by banks that are not stored.
-    `threads_cpu_seconds`: processor time of the bank's own threads, which read or compute ahead,
-    and of its shards. `bytes_moved`: bytes of requests and answers that went to and from the shards
-    of a bank.
-    """
+    """Work done on a bank."""
 
     passes: int = 0
-    combines: int = 0
-    matvecs: int = 0
-    diagonals: int = 0
-    radii: int = 0
+    combines: int = 0  # combinations whose few kernels of non-zero weight were read one by one
+    matvecs: int = 0  # products of one kernel with one request's vectors
+    diagonals: int = 0  # readings of all diagonals without a pass
+    radii: int = 0  # sets of points on which the radii of all kernels were computed
     bytes_read: int = 0
-    bytes_computed: int = 0
-    threads_cpu_seconds: float = 0.0
-    bytes_moved: int = 0
+    bytes_computed: int = 0  # of entries, by banks that are not stored
+    threads_cpu_seconds: float = 0.0  # of own threads, which read or compute ahead, and of shards
+    bytes_moved: int = 0  # of requests and answers that went to and from the shards of a bank
 
     @property
     def value_bytes(self) -> int:
@@ -288,17 +275,14 @@ class Bank(abc.ABC):
     """M Gram matrices over n points.
 
     A subclass counts the bytes that it reads, and :mod:`mkldist.bank.passes` all other work.
-
-    `layout`: places of the entries that are kept of a matrix. `dtype`: stored type, float32 or
-    float64; answers are always float64. `known_radii`: squared radii of all kernels, by the set of
-    points: see :mod:`mkldist.bank.passes`.
     """
 
     n_kernels: int
-    layout: TileLayout
-    dtype: np.dtype[np.floating]
+    layout: TileLayout  # places of the entries that are kept of a matrix
+    dtype: np.dtype[np.floating]  # as stored, float32 or float64; answers are float64
     counter: PassCounter = field(default_factory=PassCounter, init=False)
     known_radii: dict[str, Floats] = field(default_factory=dict, init=False)
+    """Squared radii of all kernels, by the set of points: see :mod:`mkldist.bank.passes`."""
 
     @property
     def n_points(self) -> int:

@@ -54,19 +54,13 @@ class GivenKernel:
 
 @dataclass(frozen=True, eq=False)
 class BankKernels:
-    """The kernels of a bank.
-
-    `of_features`: kernel functions on features, the first of the bank. `given`: Gram matrices of
-    views, the last: all matrices of one view after the other. `of_texts`: kernel functions on
-    columns of texts, between those on features and the matrices. `text_names`: names of the columns
-    of texts. `text_views`: columns of each view of texts.
-    """
+    """The kernels of a bank: those of features, then of texts, then given matrices."""
 
     of_features: KernelList | None
-    given: tuple[GivenKernel, ...] = ()
+    given: tuple[GivenKernel, ...] = ()  # all matrices of one view after the other
     of_texts: KernelList | None = None
-    text_names: tuple[str, ...] = ()
-    text_views: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    text_names: tuple[str, ...] = ()  # of the columns of texts
+    text_views: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # columns of each
 
     @classmethod
     def of(

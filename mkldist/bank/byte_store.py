@@ -38,12 +38,10 @@ class ByteStore:
 
     fsspec finds the credentials of object stores.  What is written is not flushed to the device:
     its readers know it by checksums, and it can be made again.
-
-    `folder`: name of the folder below it.
     """
 
     root: str
-    folder: str
+    folder: str  # below it
 
     @property
     def location(self) -> str:

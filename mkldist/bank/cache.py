@@ -286,14 +286,10 @@ def _pieces(path: Path, n_bytes: int, identity: str) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class NodeFolders:
-    """Folders of one kind, beside the files of the node cache.
+    """Folders of one kind, beside the files of the node cache."""
 
-    `kind`: what they hold, the name of the folder that they lie in. `budget_bytes`: bytes that all
-    of them may take together, as far as tasks do not use more at once.
-    """
-
-    kind: str
-    budget_bytes: int = DEFAULT_BUDGET
+    kind: str  # what they hold, the name of the folder that they lie in
+    budget_bytes: int = DEFAULT_BUDGET  # of all of them, unless tasks use more at once
 
     @property
     def root(self) -> Path:

@@ -112,15 +112,11 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class CachedFactor:
-    """A factor in a cache, which forgets it when nobody has this any more.
+    """A factor in a cache, which forgets it when nobody has this any more."""
 
-    `pivots` (r,): the pivots in order. `left`: share of the trace that the factor lacks. `diagonal`
-    (n,): diagonal of ``G G'``.
-    """
-
-    pivots: Ints
-    left: float
-    diagonal: Floats
+    pivots: Ints  # (r,) in order
+    left: float  # share of the trace that the factor lacks
+    diagonal: Floats  # (n,) of ``G G'``
     cache: FactorCache
     place: _Place
 

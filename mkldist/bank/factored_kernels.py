@@ -88,19 +88,15 @@ PASS_VALUES = 2e12  # about an hour of one processor
 
 @dataclass(frozen=True)
 class FactorLimits:
-    """Limits of the factors of a bank.
+    """Limits of the factors of a bank."""
 
-    `rank`: most columns of a factor; by default as many as there are points. `tolerance`: share of
-    a kernel's trace that its factor may lack before any solution asks for more. `n_bytes`: most
-    bytes of factors in memory; None without a limit.  The others lie in a file. `pass_values`: most
-    kernel values that a pass over all kernels may compute for a certificate; where there are more,
-    the certificate takes a sample.
-    """
-
-    rank: int | None = None
+    rank: int | None = None  # most columns of a factor; by default as many as there are points
     tolerance: float = TOLERANCE
-    n_bytes: int | None = None
+    """Share of a kernel's trace that its factor may lack before any solution asks for more."""
+    n_bytes: int | None = None  # most in memory, None without a limit; others lie in a file
     pass_values: float = PASS_VALUES
+    """Most kernel values that a pass over all kernels may compute for a certificate; where there
+    are more, the certificate takes a sample."""
 
     @classmethod
     def of(
@@ -125,24 +121,17 @@ def least_bytes(n_points: int, limits: FactorLimits) -> int:
 
 @dataclass(frozen=True, eq=False)
 class FactoredKernels:
-    """Kernels, and factors of them.
-
-    `scale` (M,): factor by which each kernel is normalised. `factors`: the factors of the kernels
-    as the source has them. `numbers` (M,): numbers of the kernels among all those of a store, by
-    which their pivots differ. `threads`: kernels that are factorised, or parts of a pass computed,
-    at the same time. `store`: store of the factors, which has what they lack here, or takes it.
-    `counter`: work of passes over the kernels themselves.
-    """
+    """Kernels, and factors of them."""
 
     source: BankSource
-    scale: Floats
-    factors: FactorBank
+    scale: Floats  # (M,), by which each kernel is normalised
+    factors: FactorBank  # of the kernels as the source has them
     limits: FactorLimits
-    numbers: Ints
+    numbers: Ints  # (M,) of the kernels among all those of a store, by which their pivots differ
     seed: int = 0
-    threads: int = 1
-    store: BankStore | None = None
-    counter: PassCounter = field(default_factory=PassCounter)
+    threads: int = 1  # kernels that are factorised, or parts of a pass computed, at the same time
+    store: BankStore | None = None  # which has what the factors lack here, or takes it
+    counter: PassCounter = field(default_factory=PassCounter)  # of passes over the kernels
 
     @property
     def view(self) -> BankView:

@@ -161,13 +161,10 @@ PARTS = 64  # of the lower triangle of a form
 
 @dataclass(frozen=True, eq=False)
 class PointProducts:
-    """Products of the kernels of a source with vectors; rows of zeros of vectors cost nothing.
-
-    `passes`: what computes them, a device or loops.  Errors name a kernel that is not finite.
-    """
+    """Products of the kernels of a source with vectors, whose rows of zeros cost nothing."""
 
     source: BankSource
-    passes: DevicePasses | _Loops
+    passes: DevicePasses | _Loops  # whose errors name a kernel that is not finite
     counter: PassCounter
 
     def products(self, kernels: Ints, vectors: Floats) -> Floats:
@@ -421,16 +418,12 @@ class ProductCache:
 
 @dataclass(frozen=True, eq=False)
 class KernelSum(SymmetricOperator):
-    """The operator ``K = sum_s w_s K_s`` by its kernels.
-
-    `kernels` (S,): the kernels, ascending. `weights` (S,): weights w. `diagonals` (S, n): diagonals
-    of the kernels.
-    """
+    """The operator ``K = sum_s w_s K_s`` by its kernels."""
 
     kept: ProductCache
-    kernels: Ints
-    weights: Floats
-    diagonals: Floats
+    kernels: Ints  # (S,), ascending
+    weights: Floats  # (S,)
+    diagonals: Floats  # (S, n)
 
     @property
     def diagonal(self) -> Floats:

@@ -58,18 +58,12 @@ FEW_POINTS = 64  # whose diagonals are computed at once
 
 @dataclass(frozen=True, eq=False)
 class PlainSource:
-    """Kernels evaluated tile by tile, on sparse points by sparse products.
+    """Kernels evaluated tile by tile, on sparse points by sparse products."""
 
-    `points` (n, d): the points; texts are empty where a point has none. `kernels`: the M kernels;
-    on sparse points of inner products and squared distances. `cosine`: scale every kernel to unit
-    self-similarities, entry by entry. `names`: names of the kernels for messages; by default their
-    numbers, function and columns.
-    """
-
-    points: Any
-    kernels: KernelList
-    cosine: bool = False
-    names: tuple[str, ...] = ()
+    points: Any  # (n, d); texts are empty where a point has none
+    kernels: KernelList  # on sparse points of inner products and squared distances
+    cosine: bool = False  # True to scale every kernel to unit self-similarities, entry by entry
+    names: tuple[str, ...] = ()  # for messages; by default numbers, functions and columns
 
     @property
     def n_kernels(self) -> int:
@@ -152,20 +146,14 @@ class FeatureSource(PlainSource):
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """Given Gram matrices.
-
-    `grams` (M, N, N): symmetric matrices, possibly memory-mapped.  Asymmetry that is due to
-    rounding is averaged. `cosine`: scale every matrix to a diagonal of ones; rows of zero diagonal
-    become zero. `rows` (n,): points of the bank among the N of the matrices; None for all of them.
-    `presence`: which of the bank's points have which matrices; their other rows are zero. `names`:
-    names of the matrices for messages; by default their numbers.
-    """
+    """Given Gram matrices."""
 
     grams: npt.NDArray[np.floating]
-    cosine: bool = False
-    rows: Ints | None = None
-    presence: Presence | None = None
-    names: tuple[str, ...] = ()
+    """(M, N, N), perhaps mapped.  Asymmetry that is due to rounding is averaged."""
+    cosine: bool = False  # True to scale to diagonals of ones; rows of zero diagonal become zero
+    rows: Ints | None = None  # (n,) points of the bank among the N; None for all
+    presence: Presence | None = None  # which points have which matrices; others' rows are zero
+    names: tuple[str, ...] = ()  # of the matrices, for messages; by default their numbers
 
     @property
     def n_kernels(self) -> int:
@@ -311,13 +299,10 @@ class JoinedSource(_PartsOfSources):
 
 @dataclass(frozen=True, eq=False)
 class SelectedSource(_PartsOfSources):
-    """Some kernels of a source.
-
-    `index` (S,): the kernels.  Successive ones that follow each other there are computed together.
-    """
+    """Some kernels of a source."""
 
     whole: BankSource
-    index: Ints
+    index: Ints  # (S,); those that follow each other in the source are computed together
 
     @property
     def n_kernels(self) -> int:

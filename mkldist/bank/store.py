@@ -78,16 +78,14 @@ class Block:
 
 @dataclass(frozen=True)
 class BankShape:
-    """Facts that determine the place of every number of a bank.
-
-    `layout`: points and, of Gram matrices, tiles. `factored`: True for a bank of thin factors, of
-    which each piece is a block; block ``m * grid[1] + i`` is piece i of the factor of kernel m.
-    """
+    """Facts that determine the place of every number of a bank."""
 
     n_kernels: int
-    layout: TileLayout
+    layout: TileLayout  # points and, of Gram matrices, tiles
     dtype: str
     factored: bool = False
+    """True for a bank of thin factors, of which each piece is a block; block ``m * grid[1] + i`` is
+    piece i of the factor of kernel m."""
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> BankShape:

@@ -115,23 +115,15 @@ def check_uncentred(normalisations: Sequence[str], where: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class BankView:
-    """A bank restricted to some points and normalised there.
-
-    `index` (n,): points of the view, each at most once; None for all points in order. `scale` (M,):
-    factor of each kernel; 0 for a kernel that vanishes on these points. `centred`: True if the
-    kernels are centred in feature space on these points, whose `shares` (n,) of the mean are equal
-    by default. `kernels`: copies of single kernels on
-    these points; by default single kernels are read from the bank. `traces` (M,): traces of the
-    bank's kernels on these points; by default the bank is asked for them.
-    """
+    """A bank restricted to some points and normalised there."""
 
     bank: Bank
-    index: Ints | None
-    scale: Floats
-    centred: bool
-    kernels: ViewKernels | None = None
-    traces: Floats | None = None
-    shares: Floats | None = None
+    index: Ints | None  # (n,) points of the view, each at most once; None for all in order
+    scale: Floats  # (M,), by kernel; 0 for one that vanishes on these points
+    centred: bool  # True if the kernels are centred in feature space on these points
+    kernels: ViewKernels | None = None  # copies; by default single kernels are read from the bank
+    traces: Floats | None = None  # (M,) of the bank's kernels here; by default the bank is asked
+    shares: Floats | None = None  # (n,) of the points in the mean; by default equal
 
     @property
     def id(self) -> str:

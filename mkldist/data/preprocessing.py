@@ -43,12 +43,9 @@ class FeatureScale:
 
 @dataclass(frozen=True, eq=False)
 class FittedPreprocessing:
-    """Imputation and scaling with the statistics of fitted rows, apart from these rows.
+    """Imputation and scaling with the statistics of fitted rows, apart from these rows."""
 
-    `fill`, (d,), is the value of each feature where it is missing; None if none is filled.
-    """
-
-    fill: Floats | None
+    fill: Floats | None  # (d,), in place of missing values; None if none is filled
     scale: FeatureScale
 
     def applied(self, x: Floats, absent: Bools | None = None) -> Floats:
@@ -70,15 +67,11 @@ def _filled(x: Floats, fill: Floats | None, absent: Bools | None = None) -> Floa
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Features (n, d) whose missing values are filled where rows are asked for.
+    """Features whose missing values are filled where rows are asked for."""
 
-    Statistics are those of the rows `fitted`, None for all, of which each counts as often as its
-    weight in `weights` says, None for once.
-    """
-
-    x: Floats
-    fitted: Ints | None
-    weights: Floats | None = None
+    x: Floats  # (n, d)
+    fitted: Ints | None  # rows whose statistics count; None for all
+    weights: Floats | None = None  # (n,) how often each of them counts; None for once
     fill: Floats | None = None
     absent: Bools | None = None  # (n, d) features of views that points lack; they stay missing
 

@@ -26,14 +26,10 @@ CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such file
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Rows whose features have but numbers: an open source of the kind of SVMlight's files.
+    """Rows whose features have but numbers: an open source of the kind of SVMlight's files."""
 
-    `matrix` (n, d) is in compressed sparse rows, its column the index in the file, and `labels`
-    (n,) are numbers.
-    """
-
-    matrix: Any
-    labels: Floats
+    matrix: Any  # (n, d) csr_array, whose columns are the indices in the file
+    labels: Floats  # (n,)
     row_labels: RowLabels
     where: str
     queries: Ints | None = None  # (n,) numbers after ``qid:``

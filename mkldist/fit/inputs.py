@@ -341,22 +341,18 @@ ALLOW_GAPS = 'Fill them, or set missing="zero": kernels are zero where a point l
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Points (n, d), dense or sparse, with the names of their features.
+    """Points, dense or sparse, with the names of their features."""
 
-    `named` says that the user gave the names, `gaps` that points may lack features, which are then
-    NaN.  `views` are the blocks that the features were given in, empty for a single block; `texts`
-    are columns of texts beside the features.  `rows` is the index of a frame, None without one.
-    `weights` (n,) say how often points count in widths and normalisations; None for once.
-    """
-
-    points: Floats
+    points: Floats  # (n, d)
     names: tuple[str, ...]
-    named: bool
-    gaps: bool = False
+    named: bool  # True if the user gave the names
+    gaps: bool = False  # True if points may lack features, which are then NaN
     views: dict[str, Features] = field(default_factory=dict)
-    texts: TextColumns | None = None
-    rows: Any = None
+    """Blocks that the features were given in; empty for a single block."""
+    texts: TextColumns | None = None  # columns of texts beside the features
+    rows: Any = None  # index of a frame
     weights: Floats | None = None
+    """How often points count in widths and normalisations, (n,); None for once."""
 
     @property
     def n_points(self) -> int:

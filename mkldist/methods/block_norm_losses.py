@@ -192,13 +192,10 @@ class Squared(_Shifted):
 
 @dataclass(frozen=True, eq=False)
 class _Nearest:
-    """The point ``r = argmin k(r) + gamma/2 ||r - point||^2`` of an envelope.
-
-    `away`, (n,), is ``point - r``, computed without that subtraction: large penalties multiply its
-    error.
-    """
+    """The point ``r = argmin k(r) + gamma/2 ||r - point||^2`` of an envelope."""
 
     away: Floats
+    """``point - r``, (n,), without that subtraction, whose error large penalties multiply."""
     moving: Floats  # (n,) derivatives of r by the point
     value: float  # k(r)
 

@@ -676,14 +676,11 @@ def solve_deformed(
 
 @dataclass(frozen=True, eq=False)
 class _Deformed:
-    """Deformed kernels between the labelled points.
-
-    `doubts`, (M,), is the most that rounding may have taken off a quadratic form, as a share of it.
-    """
+    """Deformed kernels between the labelled points."""
 
     bank: MemoryBank
     deformations: list[Deformation]
-    doubts: Floats
+    doubts: Floats  # (M,) share that rounding may have taken off a quadratic form, at most
 
 
 def _deformed_bank(
