@@ -126,8 +126,6 @@ def reporting() -> Iterator[None]:
     except MkldistError as error:
         _show_traceback()
         _say(f"{error.kind}: {error}", error.exit_code)
-    except (MemoryError, ImportError, RuntimeError) as error:
-        _end_without_memory(error)
     except Exception as error:
         _end_unexpectedly(error)
 
@@ -162,17 +160,6 @@ def _end_by_the_system(error: OSError) -> NoReturn:
     _end_unexpectedly(error)
 
 
-def _end_without_memory(error: MemoryError | ImportError | RuntimeError) -> NoReturn:
-    """End where this process, or a library in it, may get no more memory or threads."""
-    words = ("failed to map", "can't start new thread")
-    if not (isinstance(error, MemoryError) or any(word in str(error) for word in words)):
-        _end_unexpectedly(error)
-    _show_traceback()
-    found = f"too little memory ({error})" if str(error) else "too little memory"
-    refused = MkldistError("this machine", found, hint="Raise its limit (ulimit -v), or free some")
-    _say(f"out of memory: {refused}", EXIT_INTERNAL)
-
-
 def _check_environment() -> None:
     """Refuse what libraries take badly: a date that matplotlib cannot read, too little memory.
 
@@ -204,13 +191,30 @@ def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _end_unexpectedly(error: Exception) -> NoReturn:
-    """End after an error that nothing foresaw."""
+    """End after an error that nothing foresaw, or where there is no more memory."""
     _show_traceback()
+    lack = _lack_of_memory(error)
+    if lack is not None:
+        found = f"too little memory ({lack})" if str(lack) else "too little memory"
+        refused = MkldistError(
+            "this machine", found, hint="Raise its limit (ulimit -v), or free some"
+        )
+        _say(f"out of memory: {refused}", EXIT_INTERNAL)
     _say(
         f"internal error: {type(error).__name__}: {error}. "
         f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
         EXIT_INTERNAL,
     )
+
+
+def _lack_of_memory(error: BaseException | None) -> BaseException | None:
+    """Return the error that told that this process may get no more memory or threads, if any."""
+    while error is not None:
+        words = ("failed to map", "can't start new thread")
+        if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+            break
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _show_traceback() -> None:

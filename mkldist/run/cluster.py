@@ -224,7 +224,8 @@ def read_cluster_file(path: Path) -> ClusterFile:
         ("allow_unencrypted", isinstance(unencrypted, bool), "true or false"),
     ):
         if not right:
-            raise SpecError(f"{where}: {key}", repr(content.get(key)), expected)
+            found = "no mapping" if key == "options" else repr(content.get(key))
+            raise SpecError(f"{where}: {key}", found, expected)
     folder = None if tls is None else path.parent / with_home(Path(tls))
     return ClusterFile(where, content["class"], workers, options, folder, unencrypted)
 
@@ -235,7 +236,8 @@ def _mapping_in(path: Path) -> dict[Any, Any]:
 
     where = str(path)
     try:
-        content = yaml.safe_load(path.read_text())
+        with path.open() as file:  # of a file, PyYAML's errors show no line, which may hold secrets
+            content = yaml.safe_load(file)
     except OSError as error:
         found = f"a file that cannot be read ({error.strerror or error})"
         raise SpecError(where, found, "a cluster file") from error

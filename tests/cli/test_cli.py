@@ -374,6 +374,11 @@ def test_a_shell_is_answered_by_another_process(folder, monkeypatch):
     assert run(folder).stdout.split() == ["plain,mine.toml"]
 
 
+def chained(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 ENDS = [
     (SpecError("s.toml: tol", "-1", "a number above 0", "Leave it out"), 2,
      "mkldist: bad sweep: s.toml: tol: found -1; expected a number above 0. Leave it out.\n"),
@@ -403,6 +408,9 @@ ENDS = [
      "too little memory (x: failed to map). Raise its limit (ulimit -v), or free some.\n"),
     (RuntimeError("can't start new thread"), 1, "mkldist: out of memory: this machine: found "
      "too little memory (can't start new thread). Raise its limit (ulimit -v), or free some.\n"),
+    (chained(OSError("no x.so"), OSError("x: failed to map")), 1, "mkldist: out of memory: this "
+     "machine: found too little memory (x: failed to map). Raise its limit (ulimit -v), or free "
+     "some.\n"),
     (ImportError("no x"), 1, "mkldist: internal error: ImportError: no x. Set MKLDIST_DEBUG=1 to "
      "see where, and please report it.\n"),
 ]  # fmt: skip

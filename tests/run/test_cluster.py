@@ -283,6 +283,8 @@ def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name
         ("clas: x", "Did you mean 'class'"),
         ("options: {}", "such as dask_jobqueue"),
         ("class: a.B\noptions: 3", "keyword arguments"),
+        ("class: a.B\noptions: [S3CRET]", "keyword arguments"),
+        ('class: a.B\noptions: {password: "S3CRET', "not YAML: while scanning"),
         ("class: a.B\nworkers: 0", "a number of workers"),
         ("class: a.B\nworkers: true", "a number of workers"),
         ("class: a.B\ntls: 3", "tls: found 3; expected a folder of certificates"),
@@ -294,8 +296,9 @@ def test_a_job_scheduler_is_given_the_job_that_its_file_describes(tmp_path, name
 def test_a_bad_cluster_file_is_refused(tmp_path, content, message):
     path = tmp_path / "bad.yaml"
     path.write_text(content)
-    with pytest.raises(SpecError, match=message):
+    with pytest.raises(SpecError, match=message) as caught:
         cluster_class(read_cluster_file(path))
+    assert "S3CRET" not in str(caught.value)
 
 
 @pytest.mark.slow
