@@ -403,7 +403,7 @@ def _dependence(look: TableProfile) -> Iterator[str]:
         line = f"# groups = {spelled(place.name, None)}"
         yield _line(line, f"instead, to test on rows of other values: {len(place.counts)} of them")
     if look.places or (column is not None and len(column.counts) <= MOST_LEFT_OUT):
-        yield "# To test each value of groups once, instead of the lines above:"
+        yield "# To test each of groups once, instead of kind, train_fraction and repeats:"
         yield '# kind = "leave-one-group-out"'
     for parts in (other for other in look.others if other.names_parts):
         yield "# To take the parts of the table, instead of these lines and of ignore:"
