@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -67,15 +67,19 @@ _SUBJECT = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
-    """One column of a table: its name, and its fields without blanks around them."""
+    """One column of a table."""
 
     name: str
-    values: tuple[str, ...]
-    numbers: Floats | None = field(default=None, compare=False)
-    """The values (n,) if all of them are finite numbers, where that is known."""
+    cells: Sequence[str] | npt.NDArray[np.object_]  # (n,) its fields
+    numbers: Floats | None = None  # the values (n,) if all are finite numbers, where that is known
     unit: str | None = None  # in which the file has them
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The fields without blanks around them."""
+        return tuple(map(str.strip, self.cells))
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -87,7 +91,7 @@ class Column:
         """Number of missing values."""
         if self.numbers is not None:
             return 0
-        return len(self.values) - self.counts.total()
+        return len(self.cells) - self.counts.total()
 
     @cached_property
     def no_numbers(self) -> tuple[str, ...]:
@@ -107,6 +111,8 @@ class Column:
     @cached_property
     def holds_codes(self) -> bool:
         """True if the values are digits of one length, some with zeros before, such as 02139."""
+        if self.is_real:
+            return False
         length = max(len(self.values[0]), CODE_LENGTH)
         if not all(len(v) == length and v.isdecimal() for v in self.values if v):
             return False
@@ -154,7 +160,7 @@ class Column:
         called = _SEQUENCE_NAME.search(self.name.casefold()) is not None
         shortest, letters = 5 if called else FEWEST_LETTERS, "".join(self.counts)
         mean = len(letters) / len(self.counts)
-        if mean < shortest or len(self.counts) < MOSTLY * len(self.values):
+        if mean < shortest or len(self.counts) < MOSTLY * len(self.cells):
             return False
         if all(map(_SEQUENCE.fullmatch, self.counts)):
             return called or len(set(letters)) > 2
@@ -172,7 +178,7 @@ class Column:
     @cached_property
     def is_number_of_row(self) -> bool:
         """True if the values are whole numbers that rise by one from row to row."""
-        if self.unit is not None or len(self.values) < FEWEST_ROWS:
+        if self.unit is not None or self.is_real or len(self.cells) < FEWEST_ROWS:
             return False
         if not all(v.isdecimal() for v in self.values[:2]):
             return False
@@ -191,7 +197,7 @@ class Column:
         is_value = self.is_numeric or self.holds_codes
         if (is_value and not self._called_id) or self.holds_sequences or self.units:
             return False
-        all_differ = len(self.counts) == len(self.values) > 1
+        all_differ = len(self.counts) == len(self.cells) > 1
         if not all_differ or self.holds_dates:
             return False
         return self._called_id or not self.holds_texts
@@ -206,10 +212,12 @@ class Column:
         """True if so many values are missing that a training part might hold none."""
         return self.n_missing > 0 and self.counts.total() < FEWEST_VALUES
 
-    @property
+    @cached_property
     def is_real(self) -> bool:
         """True if the values are numbers of which some are not whole."""
-        return self.numbers is not None and bool((self.numbers % 1 != 0).any())
+        if self.numbers is None:
+            return False
+        return not float(self.numbers[0]).is_integer() or bool((self.numbers % 1 != 0).any())
 
     @property
     def names_parts(self) -> bool:
@@ -233,7 +241,7 @@ class Column:
     @property
     def _are_codes(self) -> bool:
         """True if the values are large whole numbers, all different."""
-        if self.numbers is None or len(self.values) < FEWEST_ROWS or self.is_real:
+        if self.numbers is None or len(self.cells) < FEWEST_ROWS or self.is_real:
             return False
         return self.numbers.min() >= SMALLEST_CODE and not self.repeats
 
@@ -242,7 +250,7 @@ class Column:
         """True if the column most likely says where or in what batch the rows were made."""
         if _PLACE.fullmatch(self.name.casefold()) is None or self.n_missing:
             return False
-        return 2 < len(self.counts) <= len(self.values) / 2
+        return 2 < len(self.counts) <= len(self.cells) / 2
 
     @property
     def _called_subject(self) -> bool:
@@ -261,7 +269,7 @@ class Column:
         """True if the column holds few different texts."""
         if self.is_numeric:
             return False
-        few = len(self.counts) <= min(MOST_CATEGORIES, len(self.values) // 2)
+        few = len(self.counts) <= min(MOST_CATEGORIES, len(self.cells) // 2)
         return few and not self.holds_dates and not self.names_parts
 
     @cached_property
@@ -275,7 +283,8 @@ class Column:
             return True
         real, n_classes, n_known = label.is_regression, len(label.counts), 0
         pairs: dict[str, str] = {}
-        for value, of_label in zip(self.values, label.values, strict=True):
+        for cell, of_label in zip(self.cells, label.values, strict=True):
+            value = cell.strip()
             if value.casefold() in MISSING_VALUES or of_label not in label.counts:
                 continue
             n_known += 1
@@ -307,7 +316,7 @@ class TableProfile:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(next(iter(self.columns.values())).values)
+        return len(next(iter(self.columns.values())).cells)
 
     @property
     def others(self) -> list[Column]:
@@ -418,31 +427,34 @@ def read_columns(
         if not isinstance(table, Table):
             return {}
         check_names(table.names, where, parts=table.parts)
-        values: dict[str, list[str]] = {name: [] for name in table.names}
-        numbers: list[tuple[Floats, Bools]] = []
+        blocks: list[tuple[npt.NDArray[np.object_], Floats, Bools]] = []
         for frame, row_labels in formatted(table, format).read(
-            table.names, rows_at_once(8 * len(values))
+            table.names, rows_at_once(8 * len(table.names))
         ):
             n_rows += len(frame)
             cells = frame.to_numpy(dtype=object)
+            block, finite = _numbers(cells)
             try:
-                texts = [[*map(str.strip, column)] for column in cells.T.tolist()]
+                as_texts = _underscored(cells)
             except TypeError:  # values of other types
                 texts = [frame_texts(frame[name], where, row_labels) for name in table.names]
-            for all_rows, column in zip(values.values(), texts, strict=True):
-                all_rows += column
-            block, known = _numbers(cells)
-            as_texts = ["_" in "".join(column) for column in texts]  # as only Python has numbers
-            numbers.append((block, known & ~np.array(as_texts)))
+                cells = np.array(texts, dtype=object).reshape(cells.shape[::-1]).T
+                as_texts = _underscored(cells)
+            blocks.append((cells, block, finite & ~as_texts))
         table.problems.check(n_rows)
     if not n_rows:
         raise DataError(where, "a header and no rows", "at least one row of each class", REWRITE)
-    whole = np.concatenate([block for block, _ in numbers])
-    of_numbers = np.all([known for _, known in numbers], axis=0).tolist()
+    fields, numbers = (np.concatenate([one[i] for one in blocks]) for i in (0, 1))
+    of_numbers = np.all([whole for *_, whole in blocks], axis=0).tolist()
     return {
-        name: Column(name, tuple(values[name]), whole[:, place] if of_numbers[place] else None)
-        for place, name in enumerate(values)
+        name: Column(name, fields[:, place], numbers[:, place] if of_numbers[place] else None)
+        for place, name in enumerate(table.names)
     }
+
+
+def _underscored(cells: npt.NDArray[np.object_]) -> Bools:
+    """Return the columns (d,) of which some cells have underscores, as only Python's numbers do."""
+    return np.array(["_" in "".join(column) for column in cells.T.tolist()], dtype=bool)
 
 
 def _numbers(cells: npt.NDArray[Any]) -> tuple[Floats, Bools]:
