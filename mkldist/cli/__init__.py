@@ -153,10 +153,6 @@ def _end_by_the_system(error: OSError) -> NoReturn:
         where = f"{str(error.filename)[:60]}..."
         refused = InputError(where, "a name that is too long", "the path of a file")
         _say(f"{refused.kind}: {refused}", EXIT_BAD_INPUT)
-    if error.errno == errno.ENOSPC:
-        _show_traceback()
-        full = output_error(str(error.filename or "standard output"), error)
-        _say(f"{full.kind}: {full}", full.exit_code)
     _end_unexpectedly(error)
 
 
@@ -191,30 +187,26 @@ def _interrupt_before(error: BaseException) -> KeyboardInterrupt | None:
 
 
 def _end_unexpectedly(error: Exception) -> NoReturn:
-    """End after an error that nothing foresaw, or where there is no more memory."""
+    """End after an error that nothing foresaw, or that came of a full disk or too little memory."""
     _show_traceback()
-    lack = _lack_of_memory(error)
-    if lack is not None:
-        found = f"too little memory ({lack})" if str(lack) else "too little memory"
-        refused = MkldistError(
-            "this machine", found, hint="Raise its limit (ulimit -v), or free some"
-        )
-        _say(f"out of memory: {refused}", EXIT_INTERNAL)
+    before: BaseException | None = error
+    while before is not None:  # libraries raise other errors on the way
+        if isinstance(before, OSError) and before.errno == errno.ENOSPC:
+            unnamed = "standard output" if before is error else "a file"
+            full = output_error(str(before.filename or unnamed), before)
+            _say(f"{full.kind}: {full}", full.exit_code)
+        words = ("failed to map", "can't start new thread")
+        if isinstance(before, MemoryError) or any(word in str(before) for word in words):
+            found = f"too little memory ({before})" if str(before) else "too little memory"
+            hint = "Raise its limit (ulimit -v), or free some"
+            refused = MkldistError("this machine", found, hint=hint)
+            _say(f"out of memory: {refused}", EXIT_INTERNAL)
+        before = before.__cause__ or before.__context__
     _say(
         f"internal error: {type(error).__name__}: {error}. "
         f"Set {DEBUG_VARIABLE}=1 to see where, and please report it.",
         EXIT_INTERNAL,
     )
-
-
-def _lack_of_memory(error: BaseException | None) -> BaseException | None:
-    """Return the error that told that this process may get no more memory or threads, if any."""
-    while error is not None:
-        words = ("failed to map", "can't start new thread")
-        if isinstance(error, MemoryError) or any(word in str(error) for word in words):
-            break
-        error = error.__cause__ or error.__context__
-    return error
 
 
 def _show_traceback() -> None:

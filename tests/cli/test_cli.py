@@ -408,6 +408,10 @@ ENDS = [
      "too little memory (x: failed to map). Raise its limit (ulimit -v), or free some.\n"),
     (RuntimeError("can't start new thread"), 1, "mkldist: out of memory: this machine: found "
      "too little memory (can't start new thread). Raise its limit (ulimit -v), or free some.\n"),
+    (chained(AttributeError("pos"), OSError(errno.ENOSPC, "No space left on device", "x.pdf")), 2,
+     "mkldist: bad output: x.pdf: found no space left on the device; expected a writable folder "
+     "with enough space. Free some space or choose another folder, then repeat the command: "
+     "finished work is kept.\n"),
     (chained(OSError("no x.so"), OSError("x: failed to map")), 1, "mkldist: out of memory: this "
      "machine: found too little memory (x: failed to map). Raise its limit (ulimit -v), or free "
      "some.\n"),
