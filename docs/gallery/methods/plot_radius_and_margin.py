@@ -58,3 +58,9 @@ right.errorbar(widths, 100 * errors, 100 * alone[..., 1].std(axis=0, ddof=1), fm
 right.axhline(100 * together[:, 1].mean(), color="0.4", ls=":")
 right.set(xlabel="width", ylabel="test error %", xscale="log")
 plt.show()
+
+# %%
+# **Take away.**  The ratio finds the region of good widths without held-out data.  Its least value
+# lies next to the least error, not at it: where there are rows for inner folds, choose by these.
+#
+# Read on: :doc:`/howto/choose_c_and_widths` and :doc:`/explanation/choosing_a_method`.
