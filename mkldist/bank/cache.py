@@ -116,7 +116,9 @@ def held_lock(path: Path, *, shared: bool = False, wait: bool = False) -> Iterat
         raise BlockingIOError(errno.EAGAIN, "in use", str(path)) from error
     except sqlite3.Error as error:  # of its file
         lock.close()
-        raise OSError(errno.ENOLCK, str(error), str(path)) from error
+        of_system = isinstance(error, sqlite3.OperationalError)
+        number = errno.ENOLCK if of_system else errno.EBADMSG
+        raise OSError(number, str(error), str(path)) from error
     try:
         yield lock
     finally:

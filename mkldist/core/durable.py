@@ -41,6 +41,7 @@ _REFUSALS = {
     errno.ENOTDIR: ("a file as a part of the path", "Move that file away"),
     errno.EEXIST: ("a file where a folder is needed", "Move that file away"),
     errno.ENOLCK: ("a file system without locks", "Mount it with locks"),
+    errno.EBADMSG: ("a damaged lock file", "Remove .in-use and .removing there"),
     errno.EISDIR: ("a folder where a file is needed", "Move that folder away"),
     errno.ENOTEMPTY: ("a folder that is not empty", "Move that folder away"),
     errno.ELOOP: ("a symbolic link that leads to no file", "Remove that link"),
@@ -49,7 +50,12 @@ _REFUSALS = {
     errno.ESTALE: ("a network file system that has lost it", "Mount that anew"),
     errno.ETIMEDOUT: ("a file system that does not answer", "Wait until it answers"),
 }
-_EXPECTED = {errno.EISDIR: "a file", errno.ELOOP: "a file", errno.ENAMETOOLONG: "a shorter name"}
+_EXPECTED = {
+    errno.EBADMSG: "a lock file",
+    errno.EISDIR: "a file",
+    errno.ELOOP: "a file",
+    errno.ENAMETOOLONG: "a shorter name",
+}
 _LINK_TO_NOTHING = ("a symbolic link to nothing", "Remove that link")
 # Of these errors of a rename, the new name is the culprit and not the old one.
 _AT_NEW_NAME = (errno.EISDIR, errno.ENOTEMPTY, errno.ENOTDIR, errno.EEXIST)

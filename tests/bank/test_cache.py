@@ -280,6 +280,16 @@ def test_one_user_is_alone_and_of_several_none(tmp_path):
             removing_banks(tmp_path).__enter__()
 
 
+def test_a_damaged_lock_file_is_refused_by_its_name(tmp_path):
+    (tmp_path / ".in-use").write_bytes(b"no database" * 100)
+    with pytest.raises(OutputError) as caught:
+        removing_banks(tmp_path).__enter__()
+    assert caught.value.found == "a damaged lock file"
+    assert ".in-use" in caught.value.hint
+    with using_banks(str(tmp_path)):  # without a lock, as on a disk that is read only
+        pass
+
+
 def test_nobody_removes_the_banks_of_a_user_who_tries_to_be_alone(tmp_path):
     with using_banks(str(tmp_path)) as use:
         with using_banks(str(tmp_path)):
