@@ -256,7 +256,9 @@ class PrintedObjective(InnerObjective):
             else:
                 break
             point = moved
-        return replace(start, rho=point.rho, products=point.products), point
+        # Products that follow many steps drift, and bounds would with them.
+        end = replace(start, rho=point.rho).given((yield Matvec(start.kernels, point.rho)))
+        return end, self.at(end.rho, end.products, point.curve)
 
 
 SPICYMKL = Method(

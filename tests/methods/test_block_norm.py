@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 import mkldist
 from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.passes import answered
-from mkldist.errors import SpecError
+from mkldist.errors import ConvergenceWarning, SpecError
 from mkldist.methods import block_norm_dual as newton_model
 from mkldist.methods import regularizers
 from mkldist.methods.block_norm import BlockNormParams, dual_value
@@ -266,6 +267,23 @@ def test_a_loss_of_the_user_has_the_optimum_of_the_same_one_by_name(own, named, 
     assert found.gap < 1e-8
     assert found.objective == pytest.approx(expected.objective, rel=1e-7)
     assert_allclose(found.kernel_weights, expected.kernel_weights, atol=1e-4)
+
+
+@pytest.mark.parametrize("acceleration", ["working-set", "none", "printed"])
+def test_bounds_hold_where_rounding_decides(acceleration):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 4))
+    y = 2.0 * x[:, 0] + np.sin(2.0 * x[:, 1]) + 0.2 * rng.normal(size=50)
+    grams = 1e6 * np.array([*np.exp(-((x.T[:, :, None] - x.T[:, None]) ** 2) / 2.0), x @ x.T])
+    options = {"C": 1e5, "regularizer": "uniform", "tol": 1e-5, "acceleration": acceleration}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = mkldist.solve("spicymkl", grams, y, loss="squared", **options)
+    squares = found.kernel_weights**2 @ (grams @ found.coefficients @ found.coefficients)
+    residual = y - found.decision_function(grams)
+    value = 0.5 * residual @ residual + squares / 2e5
+    assert found.objective >= value * (1.0 - 1e-6)
+    assert found.dual_objective <= value * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize(("own", "values"), [(SQUARED_HINGE, False), (HUBER, True)])
