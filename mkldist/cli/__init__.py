@@ -195,7 +195,7 @@ def _end_unexpectedly(error: Exception) -> NoReturn:
             unnamed = "standard output" if before is error else "a file"
             full = output_error(str(before.filename or unnamed), before)
             _say(f"{full.kind}: {full}", full.exit_code)
-        words = ("failed to map", "can't start new thread")
+        words = ("failed to map", "can't start new thread", "Cannot allocate memory")
         if isinstance(before, MemoryError) or any(word in str(before) for word in words):
             found = f"too little memory ({before})" if str(before) else "too little memory"
             hint = "Raise its limit (ulimit -v), or free some"

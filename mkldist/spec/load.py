@@ -281,7 +281,7 @@ def expected(error: ErrorDetails, location: Location = ()) -> str:
         return _WORDS["finite_number"]
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
-        return f"{words} {error['ctx'][limit]:g}"
+        return f"{words} {error['ctx'][limit]:.15g}"
     message = error["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     return _WORDS.get(kind, message)
 
