@@ -1,0 +1,1 @@
+"""A package: fixtures of its scope end with it."""
