@@ -48,7 +48,6 @@ from mkldist.methods.components import Component
 from mkldist.solvers import svm as hinge
 
 _BIAS_STEPS = 100
-_LARGEST_BIAS = 1e15
 _DOUBLINGS = 200  # of a bracket
 _INSIDE = 1.0 - 1e-10  # share of a slope that phi may only reach at infinity
 
@@ -464,17 +463,14 @@ class _Own(_Enveloped):
         return self.feasible(self._sign * self.w * slopes)
 
     def best_bias(self, f: Floats) -> float:
-        def slope(b: float) -> float:
-            return -float(self._sign * self.w @ self._phi.derivative(self._argument(f + b)))
+        def slope(b: Floats) -> Floats:
+            slopes = self._phi.derivative(self._argument(f + b))
+            return np.array([-float(self._sign * self.w @ slopes)])
 
-        low, high = -1.0, 1.0
-        while slope(low) > 0.0 and low > -_LARGEST_BIAS:
-            low *= 2.0
-        while slope(high) < 0.0 and high < _LARGEST_BIAS:
-            high *= 2.0
-        if slope(low) >= 0.0 or slope(high) <= 0.0:  # flat, or no sign changes
-            return low if abs(slope(low)) < abs(slope(high)) else high
-        return float(scipy.optimize.brentq(slope, low, high, xtol=1e-15))
+        def bend(b: Floats) -> Floats:
+            return np.array([float(self.w @ self._phi.second_derivative(self._argument(f + b)))])
+
+        return float(increasing_roots(slope, bend, 1)[0])
 
     def conjugate(self, rho: Floats) -> float:
         phi, slopes = self._phi, self._sign * rho / self.w
