@@ -44,7 +44,7 @@ from tests.analysis.studies import (
     solver_seconds,
     study,
 )
-from tests.refit.sweeps import entry, recorded, swept, table
+from tests.fit.sweeps import entry, recorded, swept, table
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 RUNS = [

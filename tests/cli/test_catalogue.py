@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mkldist.cli import main
-from tests.models.made_up import made_up_views
+from tests.fit.made_up import made_up_views
 
 ROWS = ["id,age,sex,visit,pressure,label"] + [
     f"{100 + i},{20 + 7 * i % 50},{'fm'[i % 2]},2021-03-{1 + i:02d},{1.5 * (5 * i % 11) + 80},"

@@ -22,8 +22,8 @@ from mkldist.results.folder import (
     write_manifest,
 )
 from tests.cli.commands import run, run_here
-from tests.models.made_up import made_up_model, made_up_views
-from tests.refit.sweeps import entry, recorded, rows, swept, table
+from tests.fit.made_up import made_up_model, made_up_views
+from tests.fit.sweeps import entry, recorded, rows, swept, table
 from tests.test_lazy_import import HEAVY, modules_of
 
 

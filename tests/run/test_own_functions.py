@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mkldist
-from tests.refit.sweeps import recorded
+from tests.fit.sweeps import recorded
 
 SWEEP = """
 name = "own"

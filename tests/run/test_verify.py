@@ -26,7 +26,7 @@ from mkldist.run.upkeep import remove, stored_banks, total_bytes, verify
 from mkldist.spec.datasets import GraphSpec
 from mkldist.spec.model import SweepSpec
 from tests.bank.stores import stored
-from tests.models.made_up import made_up_model
+from tests.fit.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 from tests.run import damage, few_labels
 from tests.run.here import TEXT, kept, sweep

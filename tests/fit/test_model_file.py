@@ -20,7 +20,7 @@ from mkldist.errors import OutputError, SpecError, StoreError
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.model import FORMAT, Model, described, kernel_list, packed_points, unpacked_points
 from mkldist.kernels import Custom, Gaussian, Linear
-from tests.models.made_up import expansions, made_up_model, made_up_table
+from tests.fit.made_up import expansions, made_up_model, made_up_table
 
 TABLE = made_up_table()
 
@@ -165,7 +165,7 @@ def test_a_killed_writer_leaves_the_former_model_and_the_next_one_tidies_up(tmp_
 import os, sys
 from pathlib import Path
 import mkldist.core.durable as durable
-from tests.models.made_up import made_up_model
+from tests.fit.made_up import made_up_model
 durable._flush = lambda path: os.kill(os.getpid(), 9)
 made_up_model(None).save(Path(sys.argv[1]))
 """

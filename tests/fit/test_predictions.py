@@ -29,7 +29,7 @@ from mkldist.data.dataset import SourceColumns, View
 from mkldist.errors import DataError, OutputError, SpecError
 from mkldist.fit.new_rows import opened_rows
 from mkldist.fit.predictions import write_predictions
-from tests.models.made_up import COLUMNS, made_up_model, made_up_table, made_up_views, plain_values
+from tests.fit.made_up import COLUMNS, made_up_model, made_up_table, made_up_views, plain_values
 
 TABLE = made_up_table()
 FULL = TABLE.fillna({"a": 0.5, "b": 0.5})
@@ -342,7 +342,7 @@ import os, sys
 from pathlib import Path
 from mkldist.fit.decision import LabelCoding
 from mkldist.fit.predictions import write_predictions
-from tests.models.made_up import made_up_model
+from tests.fit.made_up import made_up_model
 predictions, calls = LabelCoding.predictions, []
 def killed(*given):
     calls.append(1)

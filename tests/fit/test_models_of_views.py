@@ -14,7 +14,7 @@ from mkldist.fit.select import choose, refit
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import POINTS, SPARSE_SWEEP, VIEWS, chosen, recorded, write_views
+from tests.fit.sweeps import POINTS, SPARSE_SWEEP, VIEWS, chosen, recorded, write_views
 
 METHODS = """
 [[methods]]

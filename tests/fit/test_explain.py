@@ -23,10 +23,10 @@ from mkldist.results.layout import lay_out
 from mkldist.results.rows import weight_rows
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.models.test_views import SWEEP as TEXTS
-from tests.models.test_views import write_tables
-from tests.refit.sweeps import FEW_LABELS, VIEWS, entry, recorded, swept, write_views
-from tests.refit.test_views import swept as swept_text
+from tests.fit.sweeps import FEW_LABELS, VIEWS, entry, recorded, swept, write_views
+from tests.fit.test_models_of_views import swept as swept_text
+from tests.fit.test_views_of_new_rows import SWEEP as TEXTS
+from tests.fit.test_views_of_new_rows import write_tables
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
 
 METHODS = (
@@ -152,7 +152,7 @@ KERNELS = [
     {"function": "gaussian", "widths": [0.5, 2.0], "features": ["all", "each"]},
     {"function": "polynomial", "degrees": [2]},
 ]
-"""Those of the sweeps of :mod:`tests.refit.sweeps`."""
+"""Those of the sweeps of :mod:`tests.fit.sweeps`."""
 
 
 def metric_of(record):

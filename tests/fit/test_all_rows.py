@@ -28,7 +28,7 @@ from mkldist.fit.select import (
 from mkldist.results.schema import RunState
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import FEW_LABELS, N, chosen, entry, recorded, rows, swept, table
+from tests.fit.sweeps import FEW_LABELS, N, chosen, entry, recorded, rows, swept, table
 
 TWO_CLASSES = "".join(
     [

@@ -16,9 +16,9 @@ from mkldist.fit.new_rows import ViewRows
 from mkldist.fit.predictions import write_predictions
 from mkldist.fit.select import choose, refit
 from mkldist.results.schema import RunState
-from tests.models.made_up import GIVEN, made_up_views
-from tests.refit.sweeps import chosen, recorded
-from tests.refit.test_views import swept
+from tests.fit.made_up import GIVEN, made_up_views
+from tests.fit.sweeps import chosen, recorded
+from tests.fit.test_models_of_views import swept
 
 NAN = np.nan
 

@@ -22,7 +22,7 @@ from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep
-from tests.refit.sweeps import SPLITS, entry, recorded, swept
+from tests.fit.sweeps import SPLITS, entry, recorded, swept
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
 

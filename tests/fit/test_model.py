@@ -15,7 +15,7 @@ from mkldist.errors import DataError, UnknownCategoryWarning
 from mkldist.fit.decision import LabelCoding
 from mkldist.fit.model import in_order
 from mkldist.fit.new_rows import NewRows, opened_rows, unseen_lines
-from tests.models.made_up import COLUMNS, FEATURES, made_up_model, made_up_table, plain_values
+from tests.fit.made_up import COLUMNS, FEATURES, made_up_model, made_up_table, plain_values
 
 TABLE = made_up_table()
 
