@@ -61,6 +61,7 @@ _PLACE = re.compile(
     r"scanner|cohort|country|city|region|ward|school|family|litter|cage|study|run|chip|slide)s?"
     r"([_ .-]?(id|no|nr|num|number|code|name))?"
 )
+_ID = re.compile(r"(^|[_ -])id$|^id([_ -]|$)")
 _SUBJECT = re.compile(
     r"(patient|subject|participant|proband|person|individual|donor|animal|mouse|customer|client|"
     r"user|student)([_ .-]?(id|no|nr|num|number|code|name))?"
@@ -260,9 +261,7 @@ class Column:
     @property
     def _called_id(self) -> bool:
         """True if the name says that the column names the rows."""
-        if self.name == UNNAMED:
-            return True
-        return re.search(r"(^|[_ -])id$|^id([_ -]|$)", self.name.casefold()) is not None
+        return self.name == UNNAMED or _ID.search(self.name.casefold()) is not None
 
     @property
     def is_categorical(self) -> bool:
@@ -318,7 +317,7 @@ class TableProfile:
         """Number of rows."""
         return len(next(iter(self.columns.values())).cells)
 
-    @property
+    @cached_property
     def others(self) -> list[Column]:
         """Columns other than the label."""
         return [column for column in self.columns.values() if column.name != self.label]
@@ -454,6 +453,8 @@ def read_columns(
 
 def _underscored(cells: npt.NDArray[np.object_]) -> Bools:
     """Return the columns (d,) of which some cells have underscores, as only Python's numbers do."""
+    if "_" not in "".join(cells.ravel().tolist()):
+        return np.zeros(cells.shape[1], dtype=bool)
     return np.array(["_" in "".join(column) for column in cells.T.tolist()], dtype=bool)
 
 
