@@ -12,8 +12,6 @@ import pytest
 
 import mkldist
 from mkldist.cli.models import _model_lines as _lines
-from mkldist.cli.models import fit_command as fit
-from mkldist.cli.models import predict_command as predict
 from mkldist.results.folder import (
     ReadData,
     note_data,
@@ -196,11 +194,6 @@ def test_a_model_of_views_is_given_their_files(tmp_path):
     # 10 [K_0 + 4 K_2] + 1/2 without the view v; 2 [(b + 2c) - 3b] + 1/2 without the matrix
     assert found["row"].tolist() == ["x", "y"]
     np.testing.assert_allclose(found["prediction"], [10 * 5 + 0.5, 2 * (1 - 3) + 0.5])
-
-
-def test_commands_are_described():
-    assert "best setting" in fit.get_short_help_str(200)
-    assert "Predict the rows" in predict.get_short_help_str(200)
 
 
 @pytest.mark.slow

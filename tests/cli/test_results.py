@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from mkldist.cli.results import report_command, scale_command
+from mkldist.cli.results import scale_command
 from mkldist.errors import OutputError
 from mkldist.report import scaling
 from mkldist.results.journal import Journal
@@ -93,12 +93,6 @@ def test_a_page_of_others_is_replaced_only_when_asked(folder):
     assert "mkldist" in (folder / "mine.html").read_text()
 
 
-def test_results_that_are_not_there_are_refused(tmp_path):
-    done = run_here(tmp_path, "report", "nothing", code=2)
-    assert "nothing: found no such folder, sweep file or name" in done.stderr
-    assert not (tmp_path / "report.html").exists()
-
-
 FLIPPED = {
     "tree.layout": "tree.layout: found results that cannot be read",
     "sweep.json": "sweep.json: found a manifest that cannot be read",
@@ -135,10 +129,6 @@ def test_a_page_that_cannot_be_written_is_told(folder):
     (folder / "notes.txt").touch()
     done = run_here(folder, "report", "moons", "-o", "notes.txt/page.html", code=2)
     assert "notes.txt: found a file where a folder is needed" in done.stderr
-
-
-def test_the_command_has_its_name():
-    assert report_command.name == "report"
 
 
 WIDTHS = {"gauss-5": 5, "gauss-15": 15, "gauss-45": 45}

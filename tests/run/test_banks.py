@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client
 from numpy.testing import assert_array_equal
 
 from mkldist.bank.bank import MemoryBank
@@ -162,29 +161,24 @@ def kept_bytes() -> int:
 
 
 @pytest.mark.slow
-def test_a_sharded_bank_gives_the_results_of_one_in_memory_and_leaves_nothing(tmp_path, scheduler):
-    run_here(sweep_text(METHODS, backend="sharded"), tmp_path / "sharded", scheduler)
-    assert not (tmp_path / "banks").exists()
-    with Client(scheduler, set_as_default=False) as client:
-        assert not any(client.run(kept_bytes).values())
-    run_here(sweep_text(METHODS, backend="memory"), tmp_path / "memory", scheduler)
-    assert (tmp_path / "banks").exists()
+@pytest.mark.parametrize(
+    ("workers", "execution"), [(1, "shared"), (2, "shared"), (2, "isolated")], ids=str
+)
+def test_a_sharded_bank_gives_the_results_of_one_in_memory_and_leaves_nothing(
+    tmp_path, workers, execution
+):
+    sweep = many_kernels if workers == 2 else sweep_text
+    for backend in ("sharded", "memory"):
+        text = sweep(METHODS, backend=backend, execution=execution, fit="all")
+        with ConnectOptions(n_workers=workers).connect() as client:
+            run_here(text, tmp_path / backend, client.scheduler_info()["address"])
+            assert not any(client.run(kept_bytes).values())
+        assert (tmp_path / "banks").exists() == (backend == "memory")
     found = {name: records(tmp_path / name).values() for name in ("sharded", "memory")}
     assert [one.state for one in found["sharded"]] == [RunState.COMPLETE] * 10
     assert solutions(tmp_path / "sharded") == solutions(tmp_path / "memory")
     assert all(one.counters["bytes_moved"] > 0 for one in found["sharded"])
     assert not any("bytes_moved" in one.counters for one in found["memory"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("execution", ["shared", "isolated"])
-def test_two_workers_with_a_shard_each_give_the_results_of_one_memory(tmp_path, execution):
-    for backend in ("memory", "sharded"):
-        text = many_kernels(METHODS, backend=backend, execution=execution, fit="all")
-        with ConnectOptions(n_workers=2).connect() as client:
-            run_here(text, tmp_path / backend, client.scheduler_info()["address"])
-    assert len(solutions(tmp_path / "memory")) == 10
-    assert solutions(tmp_path / "sharded") == solutions(tmp_path / "memory")
 
 
 @pytest.mark.slow

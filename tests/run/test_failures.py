@@ -17,7 +17,6 @@ import xarray as xr
 
 import mkldist
 from mkldist.analysis.comparison import agreement
-from mkldist.bank.store import BankStore
 from mkldist.errors import (
     EXIT_BAD_INPUT,
     EXIT_FAILED_RUNS,
@@ -208,38 +207,6 @@ def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
         assert "Traceback" not in said
     assert 2 <= len(record_times(output)) < 8
     assert_resumed(text, output)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["memory", "mmap"])
-def test_a_flipped_bit_in_a_block_is_found_and_the_block_built_again(
-    tmp_path, scheduler, node_cache, backend
-):
-    output = tmp_path / "out" / "small"
-    run_here(sweep_text({"uniform": [1.0]}, repeats=1, backend=backend), output, scheduler)
-    [folder] = [path.parent for path in (tmp_path / "out" / "banks").glob("*/zarr.json")]
-    store = BankStore.open(folder.parent, folder.name)
-    [block] = [path for path in (folder / "c").rglob("*") if path.is_file()]
-    whole = block.read_bytes()
-    flipped = bytearray(whole)
-    flipped[1000] ^= 4
-    block.write_bytes(flipped)
-    assert len(store.verify()) == 1
-    if backend == "mmap":
-        # A sound copy in the node cache would hide the damage.
-        for path in node_cache.glob("*.bank"):
-            path.unlink()
-    text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1, backend=backend)
-    outcome = run_here(text, output, scheduler)
-    assert (outcome.computed, outcome.skipped, outcome.failed) == (1, 1, 0)
-    n_bytes = store.shape.block_entries * store.dtype.itemsize  # then the times of the building
-    assert block.read_bytes()[:n_bytes] == whole[:n_bytes]
-    assert store.verify() == []
-    reference = tmp_path / "clean" / "small"
-    run_here(text, reference, scheduler)
-    clean = records(reference)
-    for run_id, record in records(output).items():
-        assert record.objective == clean[run_id].objective
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import tomllib
 import numpy as np
 import pytest
 from sklearn import metrics
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from sklearn.svm import SVC
@@ -14,12 +14,11 @@ import mkldist
 from mkldist.errors import DataError
 from mkldist.fit.score import failed_record
 from mkldist.kernels.graph import graph_laplacian
-from mkldist.methods.registry import METHODS, MODULES
+from mkldist.methods.registry import METHODS
 from mkldist.planning.model import RunPlan
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.export import export
-from mkldist.results.journal import Journal
 from mkldist.results.rows import weight_rows
 from mkldist.results.schema import RunState
 from mkldist.results.tree import open_results
@@ -38,59 +37,6 @@ MAJORITY = '[[methods]]\nname = "majority"\n'
 def iris(methods: str, **changes: str) -> str:
     settings = {"source": 'source = "iris"', "splits": "repeats = 2", "graph": ""} | changes
     return text(methods, **settings)
-
-
-def solved_by_hand(done, split, fitted, C, shared):
-    """Return decision values of each class at the test rows, (k, t), and kernel weights."""
-    kernels = grams(zscored(done.dataset.x, fitted))
-    traces = kernels[:, split.train, split.train].sum(axis=1)[:, None, None]
-    own = kernels[:, split.train[:, None], split.train] / traces
-    across = kernels[:, split.test[:, None], split.train] / traces
-    y = np.where(done.dataset.y[split.train][:, None] == np.arange(3), 1.0, -1.0)
-    if shared:
-        solution = mkldist.solve("level", own, y, C=C, tol=1e-8)
-        return solution.decision_function(across).T, solution.kernel_weights, [solution]
-    solutions = [mkldist.solve("level", own, column, C=C, tol=1e-8) for column in y.T]
-    values = np.array([one.decision_function(across) for one in solutions])
-    return values, np.array([one.kernel_weights for one in solutions]), solutions
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fit", ["train", "all"])
-def test_a_run_is_one_solver_for_each_class(tmp_path, fit):
-    done = do(iris(LEVEL + SHARED, fit=fit), tmp_path)
-    assert done.dataset.multiclass == ("setosa", "versicolor", "virginica")
-    assert len(done.records) == 2 * 3
-    for (key, number, _), record in done.records.items():
-        split, C = done.splits[number], record.params["C"]
-        fitted = split.train if fit == "train" else np.arange(150)
-        values, weights, solutions = solved_by_hand(done, split, fitted, C, key == "shared")
-        np.testing.assert_allclose(record.decision_values, values, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(record.kernel_weights, weights, atol=1e-3)
-        objective = sum(one.objective for one in solutions)
-        assert record.objective == pytest.approx(objective, rel=1e-7)
-        assert record.gap <= 1e-8
-        of_classes = record.of_classes
-        if key == "level":
-            own = [one.objective for one in solutions]
-            np.testing.assert_allclose(of_classes["class_objective"], own, rtol=1e-7)
-        numbers = done.dataset.y[split.test].astype(int)
-        predicted = record.decision_values.argmax(axis=0)
-        assert record.scores["test_error"] == pytest.approx((predicted != numbers).mean())
-        recalls = metrics.recall_score(numbers, predicted, average=None)
-        np.testing.assert_allclose(of_classes["class_error"], 1 - recalls)
-        balanced = 1 - metrics.balanced_accuracy_score(numbers, predicted)
-        assert record.scores["balanced_error"] == pytest.approx(balanced)
-        aucs = [metrics.roc_auc_score(numbers == c, v)
-                for c, v in enumerate(record.decision_values)]  # fmt: skip
-        assert record.scores["auc"] == pytest.approx(np.mean(aucs))
-        found = metrics.confusion_matrix(numbers, predicted)
-        np.testing.assert_array_equal(of_classes["confusion"], found)
-        journal = Journal(tmp_path / "again.journal")
-        journal.append([record])
-        again = journal.read(record.id)
-        np.testing.assert_array_equal(again.of_classes["confusion"], found)
-        assert again.kernel_weights.shape == record.kernel_weights.shape
 
 
 @pytest.mark.slow
@@ -199,29 +145,6 @@ def test_results_have_the_classes_as_a_dim(tmp_path, scheduler):
     assert of_all["class_name"].isna().all()
     assert own["weight"].sum() == pytest.approx(2 * 2 * 3)
     assert of_all["weight"].sum() == pytest.approx(2)
-
-
-@pytest.mark.slow
-def test_every_method_learns_each_class_against_the_rest(tmp_path):
-    rows = np.random.default_rng(3).permutation(150)
-    x, y = load_iris(return_X_y=True)
-    source = save_npz(
-        tmp_path / "data.npz", x=x, y=y, train=rows[:24], unlabelled=rows[24:60], test=rows[60:]
-    )
-    settings = {"splits": 'kind = "predefined"', "fit": "all", "graph": "[graph]\nneighbours = 5"}
-    names = list(MODULES)
-    methods = "".join(f'[[methods]]\nname = "{name}"\ntol = 1e-4\n' for name in names)
-    together = do(iris(methods, source=source, **settings), tmp_path)
-    assert len(together.records) == len(names)
-    for number in range(3):
-        folder = tmp_path / f"{number}"
-        folder.mkdir()
-        alone = do(iris(methods, source=f"{source}\npositive = {number}", **settings), folder)
-        for (name, *place), record in together.records.items():
-            assert record.state is RunState.COMPLETE, name
-            single = alone.records[name, *place]
-            found = record.of_classes["class_objective"][number]
-            assert found == pytest.approx(single.objective, rel=1e-9), name
 
 
 WIDTHS = (0.5, 2.0)
@@ -494,7 +417,6 @@ def test_selected_settings_are_those_of_least_validation_error(tmp_path, schedul
 
 RUN = RunPlan("r", "d", "b", "bank", 2, "level", "level", {"C": 1.0})
 C_10 = '[[methods]]\nname = "uniform"\nC = 10.0\n'
-RIDGE = '[[methods]]\nname = "spicymkl"\nloss = "squared"\nregularizer = "uniform"\nC = 100.0\n'
 
 
 def broken() -> Exception:
@@ -532,19 +454,6 @@ def test_scores_of_two_classes_are_those_of_scikit_learn(tmp_path):
                 names |= {name: f"unlabelled_{name}" for name in ("balanced_error", "auc")}
             for name, value in expected.items():
                 assert record.scores[names.get(name, name)] == pytest.approx(value)
-
-
-def test_scores_of_values_are_in_the_users_units(tmp_path):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-2.0, 2.0, (60, 2))
-    y = 5000.0 + 300.0 * np.sin(x[:, 0]) + rng.normal(0.0, 5.0, 60)
-    source = save_npz(tmp_path / "d.npz", x=x, y=y) + '\ntask = "regression"'
-    done = do(text(RIDGE, source=source, splits="train_fraction = 0.5"), tmp_path)
-    [record] = done.records.values()
-    found, true = record.decision_values, done.dataset.y[record.test_rows]
-    rmse = metrics.root_mean_squared_error(true, found)
-    assert record.scores["rmse"] == pytest.approx(rmse)
-    assert rmse < 0.5 * true.std()
 
 
 LOGISTIC = '[[methods]]\nname = "spicymkl"\nC = 100.0\n'

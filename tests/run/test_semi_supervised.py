@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from scipy.spatial.distance import cdist
-from sklearn.metrics import roc_auc_score
 
 import mkldist
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
@@ -95,22 +94,6 @@ def test_distances_of_a_file_are_those_that_a_run_takes(tmp_path):
     same = do(plain, tmp_path)
     for place, record in do(of_grams, tmp_path).records.items():
         assert record.objective == pytest.approx(same.records[place].objective, rel=1e-6)
-
-
-def test_scores_of_unlabelled_and_of_test_points_are_kept_apart(tmp_path):
-    done = do(text(), tmp_path)
-    for (_, number, _), record in done.records.items():
-        split, y = done.splits[number], done.dataset.y
-        n_test = len(split.test)
-        for rows, values, error, auc in (
-            (split.test, record.decision_values[:n_test], "test_error", "auc"),
-            (split.unlabelled, record.decision_values[n_test:], "unlabelled_error",
-             "unlabelled_auc"),
-        ):  # fmt: skip
-            wrong = np.where(values >= 0, 1.0, -1.0) != y[rows]
-            assert record.scores[error] == pytest.approx(wrong.mean())
-            assert record.scores[auc] == pytest.approx(roc_auc_score(y[rows], values))
-    assert all("unlabelled_balanced_error" in r.scores for r in done.records.values())
 
 
 def test_without_test_points_there_are_no_scores_of_them(tmp_path):

@@ -201,19 +201,6 @@ def test_runs_of_another_sweep_of_the_same_name_are_said_to_be_set_aside(tmp_pat
     assert "its 4 runs are set aside, not removed" in said.getvalue()
 
 
-def test_a_damaged_record_is_computed_again(tmp_path, scheduler):
-    output = tmp_path / "out" / "small"
-    run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
-    path = output / "records.journal"
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-    # A changed sweep makes its tree anew from the records.
-    outcome = run_here(sweep_text({"uniform": [1.0, 10.0, 100.0]}), output, scheduler)
-    assert (outcome.computed, outcome.skipped) == (3, 3)
-    assert len(records(output)) == 6
-
-
 @pytest.mark.slow
 def test_banks_are_deleted_when_nobody_needs_them_unless_they_are_kept(tmp_path, scheduler):
     output = tmp_path / "out" / "small"

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,16 +18,13 @@ from mkldist.results.journal import Journal
 from mkldist.results.layout import lay_out
 from mkldist.run import sweep as clean_sweep
 from mkldist.run import sweep_loop
-from mkldist.run.bank_refs import cached_laplacian, laplacian
-from mkldist.run.cluster import ConnectOptions
-from mkldist.run.sweep import run_sweep
+from mkldist.run.bank_refs import cached_laplacian
 from mkldist.run.upkeep import remove, stored_banks, total_bytes, verify
 from mkldist.spec.datasets import GraphSpec
-from mkldist.spec.model import SweepSpec
 from tests.bank.stores import stored
 from tests.fit.made_up import made_up_model
 from tests.results.sweeps import made_up_facts, made_up_plan, made_up_record
-from tests.run import damage, few_labels
+from tests.run import damage
 from tests.run.here import TEXT, kept, sweep
 from tests.run.sweeps import run_here, sweep_text
 from tests.variants import quick
@@ -230,30 +226,6 @@ def test_what_is_damaged_of_a_bank_is_found(made, kind):
     [found] = [one.damaged for one in verify(made) if one.damaged]
     assert found == ((f"{path.parents[3]}, block 0",) if kind == "block" else (str(path),))
     path.write_bytes(whole)
-
-
-def test_a_damaged_laplacian_of_a_sweep_is_found_and_made_anew(tmp_path, monkeypatch):
-    """Its banks are in memory, so that the note of banks has nothing but their folder."""
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    lapsvm = '[[methods]]\nname = "lapsvm"\n'
-    output = tmp_path / "few"
-
-    def sweep(method: str) -> None:
-        spec = SweepSpec.model_validate(tomllib.loads(few_labels.text(lapsvm + method)))
-        outcome = run_sweep(
-            spec, origin=tmp_path / "few.toml", output=output, connect_options=ConnectOptions()
-        )
-        assert outcome.failed == 0
-
-    sweep("")
-    [first, *_] = files = sorted((tmp_path / "banks" / "laplacians").glob("*.npz"))
-    assert damaged_kinds(output) == set()
-    whole = damage.flip(first, np.random.default_rng(0))
-    assert damaged_kinds(output) == {"laplacians"}
-    laplacian.cache_clear()  # as in another process
-    sweep("gamma_i = 0.5\n")
-    assert first.read_bytes() == whole
-    assert all(file.exists() for file in files)
 
 
 @pytest.mark.slow

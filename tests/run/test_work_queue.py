@@ -144,14 +144,6 @@ def test_a_bank_that_cannot_be_built_takes_only_its_own_runs_along():
     assert bench.recorded == {f"b1-{i}" for i in range(4)}
 
 
-def test_a_final_failure_of_a_build_is_not_tried_again():
-    bench = Bench(n_blocks=1)
-    assert (
-        len(bench.work_queue.build_failed(bench.work_queue.next(), "not finite", final=True)) == 4
-    )
-    assert bench.work_queue.next() is None
-
-
 def test_batches_build_banks_that_they_load_while_there_is_one_for_every_thread():
     bench = Bench(n_banks=3, n_blocks=4, n_threads=2, backend="memory")
     items = [bench.work_queue.next() for _ in range(4)]
