@@ -99,11 +99,9 @@ class FactorLimits:
     are more, the certificate takes a sample."""
 
     @classmethod
-    def of(
-        cls, rank: int | None, tolerance: float | None, n_bytes: int | None = None
-    ) -> FactorLimits:
+    def of(cls, rank: int | None, tolerance: float | None) -> FactorLimits:
         """Return the limits of a bank's settings, None for the defaults."""
-        return cls(rank, TOLERANCE if tolerance is None else tolerance, n_bytes)
+        return cls(rank, TOLERANCE if tolerance is None else tolerance)
 
     def most(self, n_points: int) -> int:
         """Return the most columns of a factor of n rows."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from mkldist.bank.bank import TileLayout
+from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.bank.store import BankShape
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
@@ -97,6 +98,11 @@ class BankPlan:
     def sharded(self) -> bool:
         """True if the workers keep the kernels together, each a part of them."""
         return self.backend == "sharded"
+
+    @property
+    def limits(self) -> FactorLimits:
+        """Limits of its factors."""
+        return FactorLimits.of(self.spec.rank, self.spec.tolerance)
 
     @property
     def shape(self) -> BankShape:

@@ -78,8 +78,8 @@ class FactorRounds(NamedTuple):
 
 def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
     """Return the rounds that a solver on a bank of factors takes."""
-    limits, many = _limits(bank), bank.n_points >= MANY
-    first, longest = limits.first(bank.n_points), limits.most(bank.n_points)
+    many, first = bank.n_points >= MANY, bank.limits.first(bank.n_points)
+    longest = bank.limits.most(bank.n_points)
     ratio = math.log(longest / first)
     most = 1 + math.ceil(ratio / math.log(LEAST_GROWTH))
     usual = 1 + math.ceil(ratio / math.log(USUAL_GROWTH))
@@ -88,10 +88,6 @@ def factor_rounds(bank: BankPlan, method: Method | None = None) -> FactorRounds:
     if method is not None and method.one_sum:  # of the kernels themselves, if memory holds it
         usual = 1
     return FactorRounds(first, longest, usual, most)
-
-
-def _limits(bank: BankPlan) -> FactorLimits:
-    return FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
 
 
 def peak_memory(
@@ -147,7 +143,7 @@ def _held(bank: BankPlan, batch: BatchPlan, memory_limit: int | None) -> int:
 def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
     """Return the bytes that factors of a bank may take in a task; without a limit, all at first."""
     first = bank.n_bytes if memory_limit is None else 0
-    return max(bank_bytes(memory_limit), first, least_bytes(bank.n_points, _limits(bank)))
+    return max(bank_bytes(memory_limit), first, least_bytes(bank.n_points, bank.limits))
 
 
 def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
@@ -165,10 +161,10 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
         if bank.spec.backend == "memory":
             held = bank.n_bytes
         elif bank.is_factored:  # those that memory does not hold lie in a file
-            held += least_bytes(bank.n_points, _limits(bank))
+            held += least_bytes(bank.n_points, bank.limits)
         elif bank.sharded:
             held = bank.shape.least_shard_bytes
-        tasks.append(held + max(solvers.of(bank, batch.runs).each, default=0))
+        tasks.append(held + max(solvers.of(bank, batch.runs)[0], default=0))
     features = max((bank.feature_bytes for bank in banks), default=0)  # which its tasks share
     return WORKER_BASE_BYTES + features + n_threads * max(tasks)
 
@@ -188,13 +184,6 @@ def run_memory(
     return SolverMemory(memory.needed + traced, memory.spare)
 
 
-class OfBatch(NamedTuple):
-    """Bytes of each solver of a batch, and the groups of those that are at work at once."""
-
-    each: Sequence[int]
-    groups: Sequence[slice]
-
-
 class SolverBytes:
     """Bytes of the solvers of batches under a limit of memory, found once for each setting.
 
@@ -206,14 +195,17 @@ class SolverBytes:
         self._memory_limit = memory_limit
         self._of_settings: dict[tuple[object, ...], int] = {}
 
-    def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> OfBatch:
-        """Return the bytes of the solvers of a batch, in order, one of each path at a time."""
+    def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> tuple[list[int], Sequence[slice]]:
+        """Return the bytes of each solver of a batch, one of each path at a time.
+
+        The slices are the groups of those that are at work at once.
+        """
         of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
         for run in runs:
             largest, _ = of_chain.get(run.chain, (0, 0))
             of_chain[run.chain] = max(largest, self._of_run(bank, run)), run.n_jobs
         each = [n_bytes for n_bytes, n_jobs in of_chain.values() for _ in range(n_jobs)]
-        return OfBatch(each, groups_at_once(each, self._memory_limit))
+        return each, groups_at_once(each, self._memory_limit)
 
     def _of_run(self, bank: BankPlan, run: RunPlan) -> int:
         size = bank.n_points, bank.n_kernels, run.n_labelled
@@ -265,7 +257,7 @@ def passes_of_runs(
     else:
         longest = max(Counter(run.chain for run in runs if run.on_path).values(), default=1)
         each = max(rounds, default=0) + FURTHER_PASSES * (longest - 1)
-        passes = each * len(solvers.of(bank, runs).groups)
+        passes = each * len(solvers.of(bank, runs)[1])
     return passes + takes_pass(bank.spec.normalisations)
 
 
@@ -618,7 +610,6 @@ class _Planner:
         execution = self.spec.execution
         if execution == "shared" and grid.is_path and grid.method.has_path:
             execution = "path"
-        limits = FactorLimits.of(bank.spec.rank, bank.spec.tolerance)
         problem = content_id(
             version=IDENTITY_VERSION,
             bank=bank.id,
@@ -631,7 +622,7 @@ class _Planner:
             **({} if facts.class_weight is None else {"class_weight": facts.class_weight}),
             **({"kernel_weights": "shared"} if shared else {}),
             **({"selection": selection.identity(self.spec.seed)} if selection else {}),
-            **({"factors": [limits.rank, limits.tolerance]} if bank.is_factored else {}),
+            **({"factors": [bank.limits.rank, bank.limits.tolerance]} if bank.is_factored else {}),
         )
         place = bank.dataset, bank.spec.label, entry.key, split
         if self._is_open:

@@ -86,25 +86,16 @@ class Resolved:
 
     def summary_lines(self, spec: SweepSpec) -> list[str]:
         """Return lines about every data set: what was taken, and how, from its source."""
-        return [
-            line
-            for entry in spec.datasets
-            for line in (
-                *summary_lines(
-                    replace(self.datasets[spec.sizes_of(entry)[0].name][0], name=entry.name),
-                    spec.preprocessing_of(entry),
-                    entry.class_weight,
-                ),
-                *self._split_lines(spec.sizes_of(entry)[0].name),
-                *(
-                    f"  kernels:   {f'bank {name!r}: ' if len(spec.banks) > 1 else ''}{words}"
-                    for name, words in self.silent_kernels(spec)[
-                        spec.sizes_of(entry)[0].name
-                    ].items()
-                    if words
-                ),
-            )
-        ]
+        lines = []
+        for entry in spec.datasets:
+            first = spec.sizes_of(entry)[0].name
+            dataset = replace(self.datasets[first][0], name=entry.name)
+            lines += summary_lines(dataset, spec.preprocessing_of(entry), entry.class_weight)
+            lines += self._split_lines(first)
+            for name, words in self.silent_kernels(spec)[first].items():
+                of_bank = f"bank {name!r}: " if len(spec.banks) > 1 else ""
+                lines += [f"  kernels:   {of_bank}{words}"] * bool(words)
+        return lines
 
     def _split_lines(self, name: str) -> Iterator[str]:
         """Yield lines if splits have the rows of others, and if test parts lack classes."""
@@ -310,29 +301,7 @@ def check_graph(
     if graph is None or not any(grid.method.needs_laplacian for grid in grids):
         return
     where = f"datasets.{entry.name}.graph" if entry.graph else "graph"
-    computed = graph.distances is None
-    if computed and dataset.x is None:
-        kind = "Gram matrices" if dataset.sparse is None else "sparse features"
-        raise SpecError(
-            where,
-            f"a graph over {dataset.name!r}, which holds {kind}",
-            "features" if dataset.sparse is None else "dense features",
-            "Give distances = FILE.npy to the graph, or remove the methods that need one",
-        )
-    if computed and dataset.absent is not None:
-        raise SpecError(
-            where,
-            f"a graph over {dataset.name!r}, in which points lack a view",
-            "all features of all points",
-            'Set missing = "impute" for the view, or remove the methods that need a graph',
-        )
-    fewest = min(len(split.known) for split in splits)
-    if graph.kind == "knn" and graph.neighbours >= fewest:
-        raise SpecError(
-            f"{where}.neighbours",
-            f"{graph.neighbours} neighbours among {fewest} points of a split of {dataset.name!r}",
-            f"at most {fewest - 1}",
-        )
+    _check_joined(graph, dataset, min(len(split.known) for split in splits), where)
     if graph.kind == "epsilon":
         points = graph_points(graph, spec.preprocessing_of(entry), dataset, splits[0])
         if adjacency(points, graph.graph).nnz == 0:
@@ -342,6 +311,27 @@ def check_graph(
                 "a distance within which points have neighbours",
                 'Raise it, or set kind = "knn"',
             )
+
+
+def _check_joined(graph: GraphTable, dataset: Dataset, n_points: int, where: str) -> None:
+    """Refuse a graph that so many points of a data set cannot form, by features and number."""
+    if graph.distances is None and (dataset.x is None or dataset.absent is not None):
+        found, hint = "points that lack a view", 'Set missing = "impute" for the view'
+        if dataset.x is None:
+            found = "Gram matrices" if dataset.sparse is None else "sparse features"
+            hint = "Give distances = FILE.npy to the graph"
+        raise SpecError(
+            where,
+            f"a graph over {dataset.name!r}, which has {found}",
+            "dense features of all points",
+            f"{hint}, or remove the graph and the methods that need one",
+        )
+    if graph.kind == "knn" and graph.neighbours >= n_points:
+        raise SpecError(
+            f"{where}.neighbours",
+            f"{graph.neighbours} neighbours among {n_points} points of {dataset.name!r}",
+            f"at most {n_points - 1}",
+        )
 
 
 def with_graph_views(
@@ -383,14 +373,8 @@ def _graph_grams(
 ) -> GramView:
     """Return the Gram matrices of graphs over all points; refuse points that have no such graph."""
     n = dataset.n_points
-    computed = any(graph.distances is None for graph in graphs)
-    if computed and (dataset.x is None or dataset.absent is not None):
-        found = "no features" if dataset.x is None else "points that lack a view"
-        raise SpecError(where, f"{found} in {dataset.name!r}", "all features of all points")
     for graph in graphs:
-        if graph.kind == "knn" and graph.neighbours >= n:
-            found = f"{graph.neighbours} neighbours among the {n} points of {dataset.name!r}"
-            raise SpecError(where, found, f"at most {n - 1}")
+        _check_joined(graph, dataset, n, where)
     check_array_fits(8 * len(graphs) * n * n, where, "Give fewer graphs")
     grams = np.empty((len(graphs), n, n))
     sources = [(graph.distances, graph.of_raw_features) for graph in graphs]

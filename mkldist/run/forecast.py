@@ -70,11 +70,10 @@ SolverKey = tuple[str, str, str]
 
 
 class SolverCost(NamedTuple):
-    """What a run takes: processor time of its solvers' code, and passes of each solver."""
+    """What a recorded run took: processor time, with its share of the passes, and these."""
 
     seconds: float
-    passes: float
-    pass_seconds: float = math.nan  # of its share of the passes; NaN if only rates tell it
+    passes: float  # of each solver
 
 
 def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
@@ -95,10 +94,8 @@ def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
             passes = record.counters.get("passes", 0) * (1 + n_folds) / run.n_jobs
             on_part = times.get("own_seconds", 0.0) + times.get("pass_seconds", 0.0)
             share = 1.0 + (times.get("validation_seconds", 0.0) / on_part if on_part else 0.0)
-            of_passes = share * times.get("pass_cpu_seconds", math.nan)
-            found[solver_key(run)].append(
-                SolverCost(share * times["cpu_seconds"], passes, of_passes)
-            )
+            seconds = share * (times["cpu_seconds"] + times["pass_cpu_seconds"])
+            found[solver_key(run)].append(SolverCost(seconds, passes))
     return {
         key: SolverCost(*np.mean(costs, axis=0).tolist()) for key, costs in found.items() if costs
     }
@@ -138,17 +135,28 @@ class SweepCosts:
         return 0.0 if bank.recomputed else _n_values(bank) * self.rates.kernel_value_seconds
 
     def seconds(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
-        """Return the time of some runs on one bank: of their passes and their solvers."""
-        each = [self._solver_cost(bank, run) for run in runs]
-        seconds = math.fsum(one.seconds for one in each) + self._pass_seconds(bank, runs, each)
-        if bank.is_factored:  # of each round a pass over the kernels, if rates alone tell the time
-            of_value = self.rates.kernel_value_seconds + self.rates.pass_value_seconds
-            rounds = sum(
-                run.n_jobs * factor_rounds(bank, METHODS[run.method]).usual
-                for run in runs
-                if solver_key(run) not in self.recorded
-            )
-            seconds += rounds * bank.n_kernels * bank.shape.layout.n_entries * of_value
+        """Return the time of some runs on one bank: as recorded, or else by the rates."""
+        known = [self.recorded.get(solver_key(run)) for run in runs]
+        new = [run for run, cost in zip(runs, known, strict=True) if cost is None]
+        recorded = math.fsum(cost.seconds for cost in known if cost is not None)
+        return recorded + (self._by_rates(bank, new) if new else 0.0)
+
+    def _by_rates(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
+        """Return the time of the passes and the solvers of some runs by the rates."""
+        rates, passes = self.rates, self._passes(bank, runs)
+        computed = rates.pass_value_seconds + rates.kernel_value_seconds
+        of_value = computed if bank.recomputed else rates.pass_value_seconds
+        seconds = passes * (_n_values(bank) * of_value + PASS_SECONDS)
+        for run in runs:
+            own = rates.solver_seconds
+            if bank.is_factored:  # no matrix of all points; each round ends with the kernels
+                rounds = factor_rounds(bank, METHODS[run.method]).usual
+                n_values = bank.n_kernels * bank.shape.layout.n_entries
+                seconds += run.n_jobs * rounds * n_values * computed
+            else:
+                own += rates.cubic_seconds * self.facts[run.dataset].known_sizes[run.split] ** 3
+            own *= OF_PATHS if run.on_path else 1.0
+            seconds += run.n_jobs * (own + self._passes_of(bank, run) * REQUEST_SECONDS)
         return seconds
 
     def moved_bytes(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
@@ -162,42 +170,18 @@ class SweepCosts:
             return bank.stored_bytes
         if bank.backend == "mmap" and bank.n_bytes <= DEFAULT_BUDGET:
             return bank.n_bytes
-        return (
-            self._passes(bank, runs, [self._solver_cost(bank, run) for run in runs]) * bank.n_bytes
-        )
+        return self._passes(bank, runs) * bank.n_bytes
 
-    def _passes(
-        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
-    ) -> float:
-        """Return the passes over a bank that runs of some costs share."""
-        rounds = [one.passes for one in costs]
+    def _passes(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
+        """Return the passes over a bank that some runs share."""
+        rounds = [self._passes_of(bank, run) for run in runs]
         return passes_of_runs(self.plan.spec.execution, bank, runs, rounds, self._solvers)
 
-    def _pass_seconds(
-        self, bank: BankPlan, runs: Sequence[RunPlan], costs: Sequence[SolverCost]
-    ) -> float:
-        """Return the time of the passes of some runs: as recorded, or by the rates."""
-        recorded = math.fsum(c.pass_seconds for c in costs if not math.isnan(c.pass_seconds))
-        left = [(r, c) for r, c in zip(runs, costs, strict=True) if math.isnan(c.pass_seconds)]
-        if not left:
-            return recorded
-        rates, passes = self.rates, self._passes(bank, *zip(*left, strict=True))
-        vectors = math.fsum(run.n_jobs * one.passes for run, one in left)
-        of_pass = rates.pass_value_seconds + bank.recomputed * rates.kernel_value_seconds
-        of_values = _n_values(bank) * passes * of_pass
-        return recorded + of_values + passes * PASS_SECONDS + vectors * REQUEST_SECONDS
-
-    def _solver_cost(self, bank: BankPlan, run: RunPlan) -> SolverCost:
-        """Return what a run takes: as those that are recorded, or by the rates."""
+    def _passes_of(self, bank: BankPlan, run: RunPlan) -> float:
+        """Return the passes of each solver of a run: as recorded, or as is typical."""
         if (known := self.recorded.get(solver_key(run))) is not None:
-            return known  # of runs on factors with all rounds, passes over kernels among them
-        n_points = self.facts[run.dataset].known_sizes[run.split]
-        seconds = self.rates.solver_seconds
-        if not bank.is_factored:  # no solver on factors makes a matrix of all points
-            seconds += self.rates.cubic_seconds * n_points**3
-        seconds *= OF_PATHS if run.on_path else 1.0
-        passes = METHODS[run.method].typical_passes(bank.n_kernels)
-        return SolverCost(run.n_jobs * seconds, passes + (run.selection is not None))
+            return known.passes
+        return METHODS[run.method].typical_passes(bank.n_kernels) + (run.selection is not None)
 
 
 def _n_values(bank: BankPlan) -> int:

@@ -25,7 +25,7 @@ from mkldist.bank.build import (
     open_bank,
 )
 from mkldist.bank.cache import default_directory
-from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors
+from mkldist.bank.factored_kernels import FactoredKernels, begin_factors
 from mkldist.bank.readers import (
     BankBuffer,
     DamagedBlocksError,
@@ -360,7 +360,7 @@ def _factors_of(
     time.
     """
     plan = ref.plan
-    limits = FactorLimits.of(plan.spec.rank, plan.spec.tolerance, factors_bytes(plan, memory_limit))
+    limits = replace(plan.limits, n_bytes=factors_bytes(plan, memory_limit))
     store, folder = ref.store(), default_directory()
     return begin_factors(source, limits, plan.seed, threads, store, folder, plan.dtype)
 

@@ -197,7 +197,7 @@ def test_graphs_that_the_points_form_are_taken():
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
-        ("neighbours = 5", "graph.neighbours: found 5 neighbours among 5 points of a split of 'a'; "
+        ("neighbours = 5", "graph.neighbours: found 5 neighbours among 5 points of 'a'; "
          "expected at most 4"),
         ('kind = "epsilon"\nepsilon = 1e-9', "graph.epsilon: found no two of 6 points of 'a' "
          "within "
@@ -230,7 +230,7 @@ def test_distances_that_are_none_are_refused(distances, found, tmp_path):
 
 def test_gram_matrices_have_no_graph():
     grams = labelled([-1, 1] * 3 + [1], x=None, grams=np.zeros((1, 7, 7)))
-    with pytest.raises(SpecError, match="graph: found a graph over 'a', which holds Gram matrices"):
+    with pytest.raises(SpecError, match="graph: found a graph over 'a', which has Gram matrices"):
         check("neighbours = 4", grams)
 
 
@@ -281,7 +281,7 @@ def test_the_data_set_is_told_by_its_points_and_graphs_not_by_the_last_bits(monk
 @pytest.mark.parametrize(
     ("graph", "said"),
     [
-        ({"neighbours": [2, 7]}, "found 7 neighbours among the 7 points of 'a'; expected at most"),
+        ({"neighbours": [2, 7]}, "found 7 neighbours among 7 points of 'a'; expected at most"),
         ({"kind": "epsilon", "epsilon": 1e-9}, "found no edge in graph 0"),
     ],
 )
@@ -306,7 +306,7 @@ def test_distances_tell_data_sets_apart_and_not_their_files():
 
 def test_points_need_features():
     grams = labelled(Y, x=None, grams=np.zeros((1, 7, 7)))
-    with pytest.raises(SpecError, match="found no features in 'a'"):
+    with pytest.raises(SpecError, match="'a', which has Gram matrices"):
         with_graph_views(entry({"neighbours": 2}), ZSCORE, grams)
 
 

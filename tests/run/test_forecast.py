@@ -106,7 +106,7 @@ def test_recorded_runs_replace_the_rates(tmp_path, inner):
         store.append([replace(RunRecord.failed(run, ""), state=RunState.COMPLETE, **fields)])
     found = recorded_costs(plan, store)
     whole = 1 + inner  # with the solvers on inner folds
-    assert found == {("one", "xu2008", "level"): SolverCost(2.0 * whole, 4.0, 0.5 * whole)}
+    assert found == {("one", "xu2008", "level"): SolverCost(2.5 * whole, 4.0)}
 
 
 @pytest.mark.parametrize("backend", ["stream", "factors"])
@@ -114,9 +114,9 @@ def test_recorded_passes_take_the_time_that_they_took(backend):
     """Those on factors too: recorded runs took all their rounds."""
     plan, by_rates = planned(backend)
     (bank, runs), passes = first_of(plan), METHODS["level"].typical_passes(40)
-    known = {("one", "xu2008", "level"): SolverCost(2.0, passes, 0.5)}
+    known = {("one", "xu2008", "level"): SolverCost(2.5, passes)}
     costs = replace(by_rates, recorded=known)
-    assert costs.seconds(bank, runs) == pytest.approx(len(runs) * (2.0 + 0.5))
+    assert costs.seconds(bank, runs) == pytest.approx(len(runs) * 2.5)
     assert costs.moved_bytes(bank, runs) == by_rates.moved_bytes(bank, runs)
 
 
@@ -144,7 +144,7 @@ def test_the_work_is_divided_and_no_time_is_below_that_of_the_longest_run():
 )  # fmt: skip
 def test_storage_and_records_limit_the_time(rates, limit):
     _, costs = planned("memory")
-    passes = {("one", "xu2008", "level"): SolverCost(1e-6, 1.0, 0.0)}
+    passes = {("one", "xu2008", "level"): SolverCost(1e-6, 1.0)}
     *_, row = forecasts(replace(costs, rates=replace(RATES, **rates), recorded=passes), 50)
     assert row.limit == limit
 
