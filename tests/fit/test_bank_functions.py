@@ -8,14 +8,9 @@ from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 
 import mkldist
 from mkldist import KernelBank, kernels
-from mkldist.bank.passes import answer
-from mkldist.bank.requests import Combine
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.kernel_functions.definition import Takes
 from mkldist.kernel_functions.registry import FUNCTIONS
-from tests.methods.instances import Instance
-from tests.methods.references.simplex_svm import simplex_optimum, svm_value
-from tests.variants import quick
 
 RNG = np.random.default_rng(0)
 X = np.round(np.abs(RNG.normal(size=(46, 3))), 1)
@@ -48,12 +43,6 @@ def bank(backend: str = "memory", normalisation: str | list[str] = "trace") -> K
     return KernelBank(frame, ALL, backend=backend, normalisation=normalisation)
 
 
-def gram(of: KernelBank, kernel: int) -> np.ndarray:
-    """Return the matrix of one kernel as it is kept, without the normalisation."""
-    [matrix] = answer(of.view.bank, [Combine(np.ones(1), np.array([kernel]))])
-    return matrix
-
-
 def test_every_function_of_numbers_is_here():
     numbers = {name for name, f in FUNCTIONS.items() if f.takes is not Takes.TEXTS}
     assert set(bank().kernels["function"]) == numbers | {"hellinger"}
@@ -68,18 +57,6 @@ def test_names_and_parameters_are_readable():
     assert table.loc["hellinger(power=0.5)[all]", "power"] == 0.5
     assert {"jaccard[all]", "categorical[a]", "chi-squared(1)[all]"} < set(table.index)
     assert np.isnan(table.loc["jaccard[all]", "width"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "normalisation", quick(["trace", ["cosine", "centre"], "variance", "none"])
-)
-def test_backends_solve_alike(normalisation):
-    expected = mkldist.solve("level", bank(normalisation=normalisation), Y, C=10.0, tol=1e-3)
-    with bank("recompute", normalisation) as kept:
-        solution = mkldist.solve("level", kept, Y, C=10.0, tol=1e-3)
-    np.testing.assert_allclose(solution.kernel_weights, expected.kernel_weights, atol=1e-9)
-    assert solution.objective == pytest.approx(expected.objective, rel=1e-10)
 
 
 @pytest.mark.parametrize("normalisation", ["trace", ["cosine", "centre"], "variance"])
@@ -101,19 +78,6 @@ def test_decisions_at_new_points_are_those_of_plain_kernels():
     mixed = np.tensordot(solution.kernel_weights, plain, axes=1)
     expected = mixed @ solution.coefficients + solution.bias
     np.testing.assert_allclose(solution.decision_function(few.on(new)), expected, rtol=1e-10)
-
-
-@pytest.mark.slow
-def test_the_certificate_holds_on_a_bank_of_all_functions():
-    whole = bank()
-    grams = np.array([gram(whole, m) for m in range(len(whole))])
-    grams /= np.trace(grams, axis1=1, axis2=2)[:, None, None]
-    instance = Instance("all functions", grams, Y, 10.0)
-    solution = mkldist.solve("level", whole, Y, C=10.0, tol=1e-6)
-    optimum = simplex_optimum(instance, Y, {"C": 10.0})
-    assert solution.stop_reason == "converged"
-    assert solution.dual_objective <= optimum * (1 + 1e-6)
-    assert svm_value(instance, Y, {"C": 10.0}, solution) == pytest.approx(optimum, rel=2e-6)
 
 
 def test_points_that_a_function_does_not_take_are_told():

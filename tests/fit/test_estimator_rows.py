@@ -244,6 +244,7 @@ FEW_SPARSE = np.where(np.arange(N) < 30, TEXT == "long", -1)
 KINDS = [
     *((one, FRAME, y, {**OF_VIEWS, "missing_views": "zero"}) for one, y in ESTIMATORS),
     (MKLClassifier(), FRAME, Y, {**OF_VIEWS, "missing_views": "impute"}),
+    (MKLClassifier(), FRAME, Y > 0, {"scale": "minmax"}),
     (MKLClassifier(), SPARSE, TEXT, {"scale": None}),
     (MKLClassifier(class_weight="balanced"), SPARSE, TEXT,
      {"scale": None, "views": {"first": slice(10)}}),
@@ -267,6 +268,10 @@ def test_estimators_their_pickles_and_their_models_agree(estimator, rows, y, set
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     else:
         np.testing.assert_array_equal(found, expected)
+    assert found.dtype.kind == expected.dtype.kind
+    if hasattr(model, "decision_function"):
+        decided = model.decision_function(rows)
+        np.testing.assert_allclose(kept.decision_function(rows), decided, rtol=1e-9, atol=1e-11)
     if rows is SPARSE:
         return
     assert model.feature_names_in_.tolist() == rows.columns.tolist()

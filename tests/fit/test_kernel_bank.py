@@ -246,12 +246,6 @@ def test_a_bank_is_checked_and_packed_once(monkeypatch):
     assert len(factorisations) == 2 * len(grams)
 
 
-def of_unit_trace():
-    """Return kernels of which a solution uses a few."""
-    grams = by_scikit_learn(X[TRAIN], X[TRAIN])
-    return grams / np.trace(grams, axis1=1, axis2=2)[:, None, None]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["memory", "recompute"])
 def test_new_points_are_evaluated_in_tiles_and_only_for_kernels_with_weight(backend):

@@ -76,56 +76,6 @@ def test_a_column_without_any_value_is_refused_as_in_a_sweep(model):
         model.fit(frame, y)
 
 
-RNG = np.random.default_rng(0)
-X_KEPT, NEW = RNG.normal(size=(60, 3)), RNG.normal(size=(25, 3))
-KERNELS = [Gaussian(widths=[1.0, 2.0], features=["all", "each"])]
-TWO = np.where(X_KEPT[:, 0] * X_KEPT[:, 1] > 0, "same", "other")
-THREE = np.where(X_KEPT[:, 2] > 0.5, 7, np.where(X_KEPT[:, 0] > 0, 3, 5))
-FEW = np.where(np.arange(60) < 20, X_KEPT[:, 0] > 0, -1).astype(int)
-
-
-@pytest.fixture(params=["array", "frame"])
-def rows(request: pytest.FixtureRequest):
-    """Return a function that makes rows of an array, or of a frame with missing values."""
-    if request.param == "array":
-        return lambda x: x
-    return lambda x: pd.DataFrame(np.where(x > 1.5, np.nan, x), columns=["a", "b", "c"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rows", "scale"),
-    [("array", "zscore"), ("frame", "minmax"), ("frame", None)],
-    indirect=["rows"],
-)
-@pytest.mark.parametrize(
-    ("estimator", "y"),
-    [
-        (mkldist.MKLClassifier(kernels=KERNELS), TWO),
-        (mkldist.MKLClassifier(kernels=KERNELS), TWO == "same"),
-        (mkldist.MKLClassifier(kernels=KERNELS, C=10.0), THREE),
-        (mkldist.MKLClassifier(kernels=KERNELS, shared_weights=True), THREE),
-        (mkldist.MKLRegressor(kernels=KERNELS), 5.0 + 3.0 * X_KEPT[:, 0]),
-        (mkldist.OneClassMKL(kernels=KERNELS), None),
-        (mkldist.SemiSupervisedMKLClassifier(kernels=KERNELS), FEW),
-    ],
-    ids=["two", "truth", "three", "shared", "values", "one-class", "few-labels"],
-)
-def test_a_model_predicts_as_its_estimator(estimator, y, scale, rows, tmp_path):
-    estimator.set_params(scale=scale).fit(rows(X_KEPT), y)
-    estimator.to_model().save(tmp_path / "a.model")
-    model = mkldist.load_model(tmp_path / "a.model")
-    expected = estimator.predict(rows(NEW))
-    found = model.predict(rows(NEW))
-    if y is not None and np.asarray(y).dtype.kind == "f":
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-        return
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype.kind == expected.dtype.kind
-    decided = estimator.decision_function(rows(NEW))
-    np.testing.assert_allclose(model.decision_function(rows(NEW)), decided, rtol=1e-9, atol=1e-11)
-
-
 def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_path: Path):
     symmetric = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     estimator = mkldist.MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)], scale=None)

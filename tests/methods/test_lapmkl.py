@@ -38,9 +38,6 @@ def solve_instance(instance, watch=None, **params):
     return plain_bank.run(steps, instance.grams, watch)
 
 
-# The shared form: stationarity
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "gamma_a", "gamma_i", "tol"),
@@ -185,15 +182,6 @@ def test_no_request_asks_for_more_than_four_matrices(form):
     )
     assert max(len(r) for r in rows) <= 4
     assert sum(len(r) for r in rows) == solution.counters.combines
-
-
-# What it equals where
-
-
-# What it is for
-
-
-# Edges
 
 
 @pytest.mark.parametrize(

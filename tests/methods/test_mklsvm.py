@@ -34,9 +34,6 @@ def three_classes(shape, labels=4):
     return y
 
 
-# Derivatives and the bound that follows from them
-
-
 def test_gap_of_exact_machines_is_the_squared_distance_to_the_targets():
     shape = manifold("moons", n=60, per_class=4)
     first = solve_watched(shape, shape.y, max_iter=1, tol=1e-12, **GAMMAS)[0]
@@ -61,9 +58,6 @@ def solve_watched(shape, y, **params):
     problem = plain_bank.problem(shape.grams, y, shape.laplacian)
     steps = METHOD.solve(problem, MKLSVMParams(**params))
     return plain_bank.run(steps, shape.grams, watch), counts
-
-
-# Classes that share their weights
 
 
 @pytest.mark.slow
@@ -108,15 +102,6 @@ def test_classes_of_lsvm_are_machines_of_their_own():
             one.decision_function(shape.grams),
             atol=1e-5,
         )
-
-
-# What the methods equal
-
-
-# Learning
-
-
-# Bounds, passes and edges
 
 
 @pytest.mark.slow

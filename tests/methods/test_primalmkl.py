@@ -277,11 +277,6 @@ def test_values_bound_those_without_rounding(seed):
     assert unrounded - LAM * 1e-12 * energy(K, a) <= value <= unrounded
 
 
-def solve_working_set_descent(grams: np.ndarray, y: np.ndarray, **params) -> Solution:
-    steps = METHOD.solve(plain_bank.problem(grams, y), PrimalMKLParams(**params))
-    return plain_bank.run(steps, grams)
-
-
 @pytest.mark.slow
 @every_loss
 @pytest.mark.parametrize(("coupled", "tol"), [(True, 1e-2), (True, 1e-7), (False, 1e-3)])
@@ -289,10 +284,8 @@ def test_the_working_set_leaves_the_optimum_where_it_is(name, coupled, tol):
     instance = instances.more_kernels_than_points()
     y = targets(name, instance)
     settings = {"C": 100.0, "loss": name, "max_iter": 5000}
-    plain = solve_working_set_descent(instance.grams, y, acceleration="none", tol=1e-9, **settings)
-    found = solve_working_set_descent(
-        instance.grams, y, coupled=coupled, trace=True, tol=tol, **settings
-    )
+    plain = solve(instance.grams, y, acceleration="none", tol=1e-9, **settings)
+    found = solve(instance.grams, y, coupled=coupled, trace=True, tol=tol, **settings)
     assert plain.converged
     assert found.converged
     slack = 1e-8 * abs(plain.objective)

@@ -28,6 +28,13 @@ def _own_turns(node_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MKLDIST_CACHE", str(node_cache))
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a cache of the test's own."""
+    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
 @pytest.fixture(scope="package")
 def scheduler(node_cache: Path) -> Iterator[str]:
     """Address of a scheduler with one worker that knows the misbehaving methods."""

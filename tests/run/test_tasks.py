@@ -367,12 +367,6 @@ with exclusive_machine_lock(lambda: print("waits", flush=True)) as is_alone:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def holder() -> Iterator[subprocess.Popen[str]]:
     """Another process, which has the turn."""
     with subprocess.Popen(

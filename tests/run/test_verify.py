@@ -320,12 +320,6 @@ def files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
 @pytest.mark.slow
 def test_a_sweep_loses_its_banks_alone_and_computes_them_again(tmp_path, scheduler):
     path = tmp_path / "results" / "small"

@@ -231,6 +231,3 @@ def test_an_estimate_from_all_points_is_the_value_at_the_old_bias():
     assert found == pytest.approx(value_at(solution, Y_90, C, solution.bias)[0], rel=1e-6)
     some = RNG_90.integers(N, size=4000)
     assert estimated_value(kernels, problem, C, solution, some) == pytest.approx(found, rel=0.02)
-
-
-# Machines on factors, certified for the kernels, err as often as those of the kernels.
