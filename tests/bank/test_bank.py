@@ -41,7 +41,7 @@ class TestMemoryBank(BankSuite):
         return MemoryBank.from_grams(grams, dtype, tile=shape[2])
 
 
-def test_refuses_arrays_of_other_shapes_and_types() -> None:
+def test_refuses_arrays_of_other_shapes_and_types():
     with pytest.raises(ValueError, match=r"found shape \(2, 3, 4\); expected \(M, n, n\)"):
         MemoryBank.from_grams(np.zeros((2, 3, 4)))
     with pytest.raises(ValueError, match="int64; expected float32 or float64"):
@@ -50,13 +50,13 @@ def test_refuses_arrays_of_other_shapes_and_types() -> None:
         MemoryBank(np.zeros((2, 5)), TileLayout(2, 2))
 
 
-def test_few_kernels_cost_their_own_bytes() -> None:
+def test_few_kernels_cost_their_own_bytes():
     bank = MemoryBank.from_grams(random_grams(12, 10))
     answer(bank, [Matvec(np.array([1, 7]), np.ones(10))])
     assert bank.counter.bytes_read == bank.n_bytes // 6
 
 
-def test_slabs_are_whole_tiles() -> None:
+def test_slabs_are_whole_tiles():
     layout = TileLayout(1000, 100)
     parts = list(slabs(layout))
     assert len(parts) == layout.n_tiles
@@ -64,7 +64,7 @@ def test_slabs_are_whole_tiles() -> None:
     assert parts[-1].stop == layout.n_entries
 
 
-def test_counters_subtract() -> None:
+def test_counters_subtract():
     counter = PassCounter(passes=2, bytes_read=10, radii=1)
     before = counter.copy()
     counter.passes += 3
@@ -160,7 +160,7 @@ def test_of_a_streamed_bank_only_its_kernels_are_read(tmp_path):
     assert part.counter.bytes_read == whole.counter.bytes_read > 0
 
 
-def test_caches_reserve_little_more_memory_than_they_need() -> None:
+def test_caches_reserve_little_more_memory_than_they_need():
     budget, fetched = MemoryBudget(2 * 42 * 8), 0
     caches = [RowCache(1, np.float64, budget) for _ in range(2)]
 
@@ -177,7 +177,7 @@ def test_caches_reserve_little_more_memory_than_they_need() -> None:
     assert fetched == 2 * 33
 
 
-def test_caches_that_do_not_all_fit_are_not_all_evicted_in_every_round() -> None:
+def test_caches_that_do_not_all_fit_are_not_all_evicted_in_every_round():
     n_rows, fetched = 32, 0
     budget = MemoryBudget(4 * n_rows * 8)
     caches = [RowCache(1, np.float64, budget) for _ in range(6)]

@@ -51,7 +51,7 @@ def total(bank: MappedBank | None) -> np.ndarray:
     return answer(bank, [Combine(np.ones(bank.n_kernels))])[0]
 
 
-def test_second_opening_does_not_read_the_store(cache: NodeCache, store: BankStore) -> None:
+def test_second_opening_does_not_read_the_store(cache, store):
     first = total(cache.open(store))
     for block in store.shape.blocks:
         damage(store, block)
@@ -59,7 +59,7 @@ def test_second_opening_does_not_read_the_store(cache: NodeCache, store: BankSto
     assert_array_equal(total(NodeCache(cache.directory).open(store)), first)
 
 
-def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: BankStore) -> None:
+def test_file_may_be_deleted_at_any_time(cache, store):
     bank = cache.open(store)
     first = total(bank)
     cache.path_of(store).unlink()
@@ -70,9 +70,7 @@ def test_file_may_be_deleted_at_any_time(cache: NodeCache, store: BankStore) -> 
 
 @pytest.mark.parametrize("place", [5, -1, -10])
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_changed_byte_and_a_cut_are_found_and_the_file_made_again(
-    cache: NodeCache, store: BankStore, place: int, cut: bool
-) -> None:
+def test_a_changed_byte_and_a_cut_are_found_and_the_file_made_again(cache, store, place, cut):
     first = total(cache.open(store))
     path = cache.path_of(store)
     content = bytearray(path.read_bytes())
@@ -82,9 +80,7 @@ def test_a_changed_byte_and_a_cut_are_found_and_the_file_made_again(
     assert_array_equal(total(cache.open(store)), first)
 
 
-def test_banks_of_the_same_name_and_other_facts_are_told_apart(
-    cache: NodeCache, tmp_path: Path, grams: np.ndarray
-) -> None:
+def test_banks_of_the_same_name_and_other_facts_are_told_apart(cache, tmp_path, grams):
     here = stored(tmp_path / "a", grams, "float64")
     there = stored(tmp_path / "b", grams[:5], "float64")
     narrow = stored(tmp_path / "c", grams, "float32")
@@ -93,7 +89,7 @@ def test_banks_of_the_same_name_and_other_facts_are_told_apart(
     assert cache.path_of(moved) == cache.path_of(here)
 
 
-def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) -> None:
+def test_least_recently_used_files_make_room(tmp_path, grams):
     stores = [stored(tmp_path / "banks", grams, "float64", name) for name in "abc"]
     n_bytes = 12 * stores[0].shape.layout.n_entries * 8 + FOOTER.n_bytes
     cache = NodeCache(tmp_path / "cache", budget_bytes=2 * n_bytes)
@@ -108,15 +104,13 @@ def test_least_recently_used_files_make_room(tmp_path: Path, grams: np.ndarray) 
         total(bank)
 
 
-def test_bank_larger_than_the_budget_is_not_kept(cache: NodeCache, store: BankStore) -> None:
+def test_bank_larger_than_the_budget_is_not_kept(cache, store):
     cache.budget_bytes = 100
     assert cache.open(store) is None
     assert not cache.path_of(store).exists()
 
 
-def test_full_disk_is_no_bank_and_leaves_nothing(
-    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_disk_is_no_bank_and_leaves_nothing(cache, store, monkeypatch):
     def full(path: Path, target: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -125,18 +119,14 @@ def test_full_disk_is_no_bank_and_leaves_nothing(
     assert {path.suffix for path in cache.directory.iterdir()} <= {".lock"}
 
 
-def test_no_file_of_the_cache_waits_for_the_device(
-    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_file_of_the_cache_waits_for_the_device(cache, store, monkeypatch):
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
     assert cache.open(store) is not None
     assert not flushed
 
 
-def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
-    cache: NodeCache, store: BankStore, grams: np.ndarray
-) -> None:
+def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(cache, store, grams):
     cache.directory.mkdir()
     mine = temporary_path(cache.directory)
     elsewhere = mine.with_name(mine.name.replace(machine_id(), "another"))
@@ -148,9 +138,7 @@ def test_files_of_living_builders_stay_and_those_elsewhere_until_they_are_old(
     assert not elsewhere.exists()
 
 
-def test_damage_in_the_store_names_all_blocks(
-    cache: NodeCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_damage_in_the_store_names_all_blocks(cache, tmp_path, monkeypatch):
     monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
     store = stored(tmp_path / "banks", random_grams(60, 20), "float64")
     damage(store, store.shape.blocks[1])
@@ -161,7 +149,7 @@ def test_damage_in_the_store_names_all_blocks(
     assert {path.suffix for path in cache.directory.iterdir()} == {".lock"}
 
 
-def test_folder_that_cannot_be_made(tmp_path: Path, store: BankStore) -> None:
+def test_folder_that_cannot_be_made(tmp_path, store):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="file"):
         NodeCache(tmp_path / "file" / "cache").open(store)
@@ -173,9 +161,7 @@ def _open_and_sum(directory: Path, root: Path, results: multiprocessing.Queue) -
 
 
 @pytest.mark.slow
-def test_processes_that_race_build_one_file(
-    cache: NodeCache, tmp_path: Path, store: BankStore, grams: np.ndarray
-) -> None:
+def test_processes_that_race_build_one_file(cache, tmp_path, store, grams):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     args = (cache.directory, tmp_path / "banks", results)
@@ -189,9 +175,7 @@ def test_processes_that_race_build_one_file(
     assert len(list(cache.directory.glob("*.bank"))) == 1
 
 
-def test_default_directory_is_the_users_or_the_given_one(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_default_directory_is_the_users_or_the_given_one(monkeypatch, tmp_path):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path))
     assert default_directory() == tmp_path
     monkeypatch.delenv("MKLDIST_CACHE")
@@ -201,9 +185,7 @@ def test_default_directory_is_the_users_or_the_given_one(
 @pytest.mark.parametrize(
     "error", [OSError(errno.ENOLCK, "No locks available"), sqlite3.OperationalError()]
 )
-def test_a_file_system_without_locks_is_no_place_for_the_cache(
-    cache: NodeCache, store: BankStore, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_file_system_without_locks_is_no_place_for_the_cache(cache, store, monkeypatch, error):
     def refuse(*_: object, **__: object) -> None:
         raise error
 

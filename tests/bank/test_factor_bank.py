@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from mkldist.bank import factored_kernels
 from mkldist.bank import factored_kernels as expansions
-from mkldist.bank.bank import Bank, PassCounter, TileLayout
+from mkldist.bank.bank import PassCounter, TileLayout
 from mkldist.bank.factor_bank import FactorBank, FactorCache, FileRegions, factorised
 from mkldist.bank.factored_kernels import (
     GROUPS,
@@ -80,13 +80,11 @@ class TestFactorBank(BankSuite):
         factors = factors_of(n_kernels, n_points)
         return np.array([factor.values @ factor.values.T for factor in factors])
 
-    def test_describes_itself(self, bank: Bank, grams: np.ndarray) -> None:
+    def test_describes_itself(self, bank, grams):
         assert (bank.n_kernels, bank.n_points) == grams.shape[:2]
         assert bank.n_bytes == 8 * 5 * grams.shape[0] * grams.shape[1]
 
-    def test_one_pass_serves_all_and_changes_no_answer(
-        self, bank: Bank, rng: np.random.Generator
-    ) -> None:
+    def test_one_pass_serves_all_and_changes_no_answer(self, bank, rng):
         n = bank.n_points
         requests = [
             Quadratic(rng.standard_normal((n, 3))),
@@ -101,9 +99,7 @@ class TestFactorBank(BankSuite):
             assert_allclose(found, alone, rtol=1e-14, atol=1e-14 * np.abs(alone).max())
 
     @pytest.mark.parametrize("named", [True, False])
-    def test_a_thin_combination_is_an_operator(
-        self, bank: FactorBank, grams: np.ndarray, rng: np.random.Generator, named: bool
-    ) -> None:
+    def test_a_thin_combination_is_an_operator(self, bank, grams, rng, named):
         kernels = rng.permutation(bank.n_kernels)[:4] if named else np.arange(bank.n_kernels)
         weights = rng.random(len(kernels))
         weights[1] = 0.0
@@ -118,7 +114,7 @@ class TestFactorBank(BankSuite):
         )
         assert_allclose(found.diagonal, np.diagonal(expected))
 
-    def test_a_part_shares_the_factors(self, bank: FactorBank, grams: np.ndarray) -> None:
+    def test_a_part_shares_the_factors(self, bank, grams):
         part = bank.select(np.array([3, 0]))
         vector = np.ones(bank.n_points)
         [found] = answer(part, [Quadratic(vector)])
@@ -134,7 +130,7 @@ class TestFactorsInAFile(TestFactorBank):
         made = [cache.put(factor) for factor in factors_of(n_kernels, n_points)]
         return FactorBank(made, cache=cache)
 
-    def test_describes_itself(self, bank: Bank, grams: np.ndarray) -> None:
+    def test_describes_itself(self, bank, grams):
         assert isinstance(bank, FactorBank)
         assert bank.n_bytes == bank.kept_type.itemsize * 5 * grams.shape[0] * grams.shape[1]
         assert bank.cache is not None

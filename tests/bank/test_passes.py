@@ -251,14 +251,14 @@ def kernels() -> Iterator[tuple[str, np.ndarray]]:
 
 @pytest.mark.parametrize("K", [pytest.param(K, id=name) for name, K in kernels()])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_radius_is_the_conic_solvers(K: np.ndarray, scale: float) -> None:
+def test_radius_is_the_conic_solvers(K, scale):
     accuracy = max(1e-10, 1e-15 * np.trace(K) / (np.trace(K) - K.mean() * len(K)))
     assert squared_radius(scale * K) == pytest.approx(
         scale * plain_bank.squared_radius(K), rel=accuracy
     )
 
 
-def test_rounding_to_float32_costs_no_more_than_it_must() -> None:
+def test_rounding_to_float32_costs_no_more_than_it_must():
     x = np.random.default_rng(0).standard_normal((200, 1))
     for width in (0.03, 0.3, 3.0):
         K = rbf_kernel(x, gamma=1 / (2 * width**2))
@@ -266,7 +266,7 @@ def test_rounding_to_float32_costs_no_more_than_it_must() -> None:
         assert squared_radius(rounded) == pytest.approx(plain_bank.squared_radius(K), rel=3e-6)
 
 
-def test_radii_that_are_known() -> None:
+def test_radii_that_are_known():
     assert squared_radius(np.eye(8)) == pytest.approx(1 - 1 / 8, rel=1e-14)
     line = np.array([[-1.0], [0.5], [3.0]])
     assert squared_radius(line @ line.T) == pytest.approx(4.0, rel=1e-12)
@@ -276,7 +276,7 @@ def test_radii_that_are_known() -> None:
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e-300, 1e12])
-def test_points_that_coincide_have_radius_zero(value: float) -> None:
+def test_points_that_coincide_have_radius_zero(value):
     assert squared_radius(np.full((7, 7), value)) == 0.0
     assert squared_radius(np.array([[value]])) == 0.0
 
@@ -298,9 +298,7 @@ def opened(store: BankStore, backend: str, tmp_path: Path) -> Bank:
 
 @pytest.mark.parametrize("backend", ["memory", "mmap", "stream"])
 @pytest.mark.parametrize("index", [None, SUBSET], ids=["all", "subset"])
-def test_bank_answers_what_the_matrices_say(
-    store: BankStore, grams: np.ndarray, tmp_path: Path, backend: str, index: np.ndarray | None
-) -> None:
+def test_bank_answers_what_the_matrices_say(store, grams, tmp_path, backend, index):
     bank = opened(store, backend, tmp_path)
     [found] = answer(bank, [Radii(index)])
     part = grams if index is None else grams[:, index[:, None], index]
@@ -308,7 +306,7 @@ def test_bank_answers_what_the_matrices_say(
     assert (found.dtype, found.shape) == (np.float64, (N_KERNELS,))
 
 
-def test_radii_are_computed_once_by_one_traversal_for_all_who_ask(grams: np.ndarray) -> None:
+def test_radii_are_computed_once_by_one_traversal_for_all_who_ask(grams):
     bank = MemoryBank.from_grams(grams)
     asked = [
         Radii(),
@@ -328,7 +326,7 @@ def test_radii_are_computed_once_by_one_traversal_for_all_who_ask(grams: np.ndar
     assert (bank.counter.radii, bank.counter.passes) == (2, 2)
 
 
-def test_only_the_first_to_ask_needs_a_pass(grams: np.ndarray) -> None:
+def test_only_the_first_to_ask_needs_a_pass(grams):
     bank = MemoryBank.from_grams(grams)
     assert needs_pass(bank, Radii(SUBSET))
     answer(bank, [Radii(SUBSET)])
@@ -337,21 +335,19 @@ def test_only_the_first_to_ask_needs_a_pass(grams: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("index", [np.array([0, 20]), np.array([-1]), np.zeros((2, 2), int), []])
-def test_points_outside_the_bank_are_refused(grams: np.ndarray, index: object) -> None:
+def test_points_outside_the_bank_are_refused(grams, index):
     with pytest.raises(ValueError, match=r"Radii: found points .*; expected some of 0\.\.19"):
         answer(MemoryBank.from_grams(grams), [Radii(np.asarray(index, dtype=np.intp))])
 
 
-def test_a_mapped_bank_over_its_limit_gives_pages_back(
-    store: BankStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mapped_bank_over_its_limit_gives_pages_back(store, tmp_path, monkeypatch):
     given_back = []
     monkeypatch.setattr(MappedBank, "give_back", lambda bank: given_back.append(bank))
     answer(open_bank(store, "mmap", 1_000, NodeCache(tmp_path / "cache")), [Radii(SUBSET)])
     assert given_back
 
 
-def test_a_damaged_block_is_named(store: BankStore, tmp_path: Path) -> None:
+def test_a_damaged_block_is_named(store, tmp_path):
     damage(store, store.shape.blocks[1])
     with pytest.raises(DamagedBlocksError) as caught:
         answer(opened(store, "stream", tmp_path), [Radii()])

@@ -53,7 +53,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
     return stored(tmp_path, random_grams(60, 20), "float64")
 
 
-def test_kernels_that_were_kept_are_not_read_again(store: BankStore) -> None:
+def test_kernels_that_were_kept_are_not_read_again(store):
     row_bytes = store.shape.layout.n_entries * 8
     bank = StreamedBank(store, 3 * row_bytes)
     weights = np.zeros(60)
@@ -73,7 +73,7 @@ def test_kernels_that_were_kept_are_not_read_again(store: BankStore) -> None:
     assert bank.counter.bytes_read == before + once
 
 
-def test_few_kernels_cost_the_blocks_they_are_in(store: BankStore) -> None:
+def test_few_kernels_cost_the_blocks_they_are_in(store):
     bank = StreamedBank(store, 3 * store.shape.layout.n_entries * 8)
     kernels = store.shape.blocks[0].kernels
     answer(bank, [Matvec(np.array([kernels.start, kernels.stop - 1]), np.ones(20))])
@@ -81,7 +81,7 @@ def test_few_kernels_cost_the_blocks_they_are_in(store: BankStore) -> None:
     assert bank.counter.bytes_read < bank.n_bytes
 
 
-def test_traces_read_the_blocks_that_hold_diagonals(store: BankStore) -> None:
+def test_traces_read_the_blocks_that_hold_diagonals(store):
     rows, cols = store.shape.layout.coordinates
     held = [b for b in store.shape.blocks if (rows[b.tiles] == cols[b.tiles]).any()]
     assert len(held) < len(store.shape.blocks)
@@ -93,7 +93,7 @@ def test_traces_read_the_blocks_that_hold_diagonals(store: BankStore) -> None:
     np.testing.assert_allclose(view.scale * traces, 1.0, rtol=1e-12)
 
 
-def test_combining_more_kernels_than_are_kept_is_a_pass(store: BankStore) -> None:
+def test_combining_more_kernels_than_are_kept_is_a_pass(store):
     bank = StreamedBank(store, 3 * store.shape.layout.n_entries * 8)
     weights = np.zeros(60)
     weights[:4] = 1.0
@@ -101,7 +101,7 @@ def test_combining_more_kernels_than_are_kept_is_a_pass(store: BankStore) -> Non
     assert (bank.counter.passes, bank.counter.combines) == (1, 0)
 
 
-def test_memory_is_bounded_by_a_few_blocks(tmp_path: Path) -> None:
+def test_memory_is_bounded_by_a_few_blocks(tmp_path):
     """A bank of 24 blocks never has more than the three buffers and the kept kernels."""
     import tracemalloc
 
@@ -123,7 +123,7 @@ def test_memory_is_bounded_by_a_few_blocks(tmp_path: Path) -> None:
     assert peak < 5 * block_bytes
 
 
-def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: BankStore) -> None:
+def test_damage_is_met_and_named_in_a_pass_and_in_rows(store):
     damage(store, store.shape.blocks[5])
     bank = StreamedBank(store, 0)
     kernel = store.shape.blocks[5].kernels.start
@@ -134,7 +134,7 @@ def test_damage_is_met_and_named_in_a_pass_and_in_rows(store: BankStore) -> None
         list(bank.rows(np.array([kernel])))
 
 
-def test_an_abandoned_pass_leaves_no_thread(store: BankStore) -> None:
+def test_an_abandoned_pass_leaves_no_thread(store):
     chunks = StreamedBank(store, 0).chunks()
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]
@@ -164,7 +164,7 @@ class TestMappedBank(BankSuite):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="no /proc/self/smaps")
 @pytest.mark.parametrize("visit", ["rows", "diagonals", "chunks"])
-def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit: str, tmp_path: Path) -> None:
+def test_pages_of_a_bank_over_its_limit_are_given_back_in_time(visit, tmp_path):
     limit, layout, n_kernels = 2**27, TileLayout.for_points(512), 300
     n_bytes = n_kernels * layout.n_entries * 8
     assert n_bytes > 2 * limit
@@ -192,9 +192,7 @@ def mapped_bytes(path: Path) -> int:
     return 0
 
 
-def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(tmp_path, monkeypatch):
     monkeypatch.setattr("mkldist.bank.bank.BLOCK_KERNELS", 4)
     store = stored(tmp_path / "banks", random_grams(23, 20), "float64")
     cache = NodeCache(tmp_path / "cache")
@@ -220,7 +218,7 @@ def small_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
 
 
 @pytest.mark.parametrize("memory_limit", [None, 10_000])
-def test_backends_agree(small_store: BankStore, tmp_path: Path, memory_limit: int | None) -> None:
+def test_backends_agree(small_store, tmp_path, memory_limit):
     cache = NodeCache(tmp_path / "cache")
     kinds = {"memory": MemoryBank, "mmap": MappedBank, "stream": StreamedBank}
     vector = np.random.default_rng(0).standard_normal(20)
@@ -233,20 +231,18 @@ def test_backends_agree(small_store: BankStore, tmp_path: Path, memory_limit: in
     close(answers[2], answers[0])
 
 
-def test_default_cache_is_the_users(
-    small_store: BankStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_default_cache_is_the_users(small_store, tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "given"))
     assert isinstance(open_bank(small_store, "mmap"), MappedBank)
     assert list((tmp_path / "given").glob("*.bank"))
 
 
-def test_bank_without_room_in_the_cache_is_streamed(small_store: BankStore, tmp_path: Path) -> None:
+def test_bank_without_room_in_the_cache_is_streamed(small_store, tmp_path):
     bank = open_bank(small_store, "mmap", cache=NodeCache(tmp_path / "cache", budget_bytes=10))
     assert isinstance(bank, StreamedBank)
 
 
-def test_damage_is_repaired_by_the_blocks_it_names(small_store: BankStore) -> None:
+def test_damage_is_repaired_by_the_blocks_it_names(small_store):
     grams = random_grams(60, 20)
     damage(small_store, small_store.shape.blocks[2])
     with pytest.raises(DamagedBlocksError) as caught:

@@ -1,10 +1,8 @@
 """Kernels that say nothing: nearly the identity, constant, or equal to others, counted."""
 
 import json
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 import mkldist
 from mkldist.bank import bank_kernels
@@ -24,7 +22,7 @@ def counted(*entries: dict[str, object], cosine: bool = False) -> SayNothing:
     return SayNothing.in_bank(kernels, DATA, TRAIN, PreprocessingSpec(), cosine=cosine, seed=0)
 
 
-def test_each_kernel_is_counted_once() -> None:
+def test_each_kernel_is_counted_once():
     found = counted(
         {"function": "gaussian", "widths": [0.5, 2, 25, 1e4]},
         {"function": "linear"},
@@ -34,7 +32,7 @@ def test_each_kernel_is_counted_once() -> None:
     assert (found.identity, found.constant, found.equal) == (2, 1, 1)
 
 
-def test_relative_widths_of_random_subsets_say_something() -> None:
+def test_relative_widths_of_random_subsets_say_something():
     subsets = {"count": 20}
     absolute = counted({"function": "gaussian", "widths": [0.5, 1, 2], "features": subsets})
     relative = counted(
@@ -45,25 +43,25 @@ def test_relative_widths_of_random_subsets_say_something() -> None:
     assert not relative.words
 
 
-def test_cosines_of_one_feature_are_no_constants() -> None:
+def test_cosines_of_one_feature_are_no_constants():
     entry = {"function": "linear", "features": ["f0", "f1"]}
     assert counted(entry).constant == counted(entry, cosine=True).constant == 0
 
 
-def test_matrices_of_the_data_set_are_counted() -> None:
+def test_matrices_of_the_data_set_are_counted():
     grams = np.stack([np.eye(80), np.ones((80, 80)), X @ X.T, 3.0 * (X @ X.T)])
     data = Dataset("d", None, DATA.y, DATA.classes, grams=grams)
     found = SayNothing.in_bank(None, data, TRAIN, PreprocessingSpec(), cosine=False, seed=0)
     assert (found.identity, found.constant, found.equal) == (1, 1, 1)
 
 
-def test_many_kernels_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_kernels_are_drawn(monkeypatch):
     monkeypatch.setattr(bank_kernels, "SAMPLED_KERNELS", 30)
     found = counted({"function": "gaussian", "widths": [0.1], "features": "each"})
     assert (found.of, found.seen) == (300, 30)
 
 
-def test_results_hold_the_counts(tmp_path: Path) -> None:
+def test_results_hold_the_counts(tmp_path):
     kernels = [{"function": "gaussian", "widths": [0.5, 25]}]
     spec = {
         "name": "silent",

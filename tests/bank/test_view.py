@@ -91,13 +91,7 @@ def bank(grams: np.ndarray) -> MemoryBank:
 )
 @pytest.mark.parametrize("subset", ["all", "permuted half"])
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_answers_are_those_of_the_normalised_matrices(
-    bank: MemoryBank,
-    grams: np.ndarray,
-    chain: tuple[str, ...],
-    subset: str,
-    budget: MemoryBudget | None,
-) -> None:
+def test_answers_are_those_of_the_normalised_matrices(bank, grams, chain, subset, budget):
     rng = np.random.default_rng(3)
     index = None if subset == "all" else rng.permutation(N_POINTS)[:11]
     rows = np.arange(N_POINTS) if index is None else index
@@ -116,7 +110,7 @@ def test_answers_are_those_of_the_normalised_matrices(
 @pytest.mark.parametrize(
     "chain", [(), ("trace",), ("variance",), ("centre", "trace")], ids="-".join
 )
-def test_points_count_as_often_as_they_weigh(bank, grams, chain, budget) -> None:
+def test_points_count_as_often_as_they_weigh(bank, grams, chain, budget):
     rng = np.random.default_rng(3)
     index, weights = rng.permutation(N_POINTS)[:11], rng.integers(1, 4, N_POINTS).astype(float)
     [view] = make_views(bank, [index], chain, budget, weights=weights)
@@ -134,7 +128,7 @@ def test_points_count_as_often_as_they_weigh(bank, grams, chain, budget) -> None
     assert view.id != make_views(bank, [index], ("centre", "trace"))[0].id
 
 
-def test_views_of_many_splits_share_their_passes(bank: MemoryBank, grams: np.ndarray) -> None:
+def test_views_of_many_splits_share_their_passes(bank, grams):
     rng = np.random.default_rng(4)
     indices = [rng.permutation(N_POINTS)[:12] for _ in range(6)]
     views = make_views(bank, indices, ("centre", "variance"))
@@ -149,7 +143,7 @@ def test_views_of_many_splits_share_their_passes(bank: MemoryBank, grams: np.nda
 
 
 @pytest.mark.parametrize("chain", [(), ("centre",)])
-def test_no_pass_when_nothing_is_to_be_fitted(bank: MemoryBank, chain: tuple[str, ...]) -> None:
+def test_no_pass_when_nothing_is_to_be_fitted(bank, chain):
     views = make_views(bank, [None, np.arange(4)], chain)
     assert bank.counter.passes == 0
     for view in views:
@@ -159,9 +153,7 @@ def test_no_pass_when_nothing_is_to_be_fitted(bank: MemoryBank, chain: tuple[str
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("chain", [c for c in CHAINS if set(c) - {"centre"}], ids="-".join)
-def test_kernels_that_vanish_stay_zero(
-    grams: np.ndarray, chain: tuple[str, ...], dtype: str
-) -> None:
+def test_kernels_that_vanish_stay_zero(grams, chain, dtype):
     index = np.arange(3, 14)
     constant, outside = np.full((N_POINTS, N_POINTS), 0.1), np.zeros((N_POINTS, N_POINTS))
     outside[0, 0] = 1.0
@@ -176,7 +168,7 @@ def test_kernels_that_vanish_stay_zero(
     assert np.isfinite(q).all()
 
 
-def test_unknown_normalisation_names_the_nearest(bank: MemoryBank) -> None:
+def test_unknown_normalisation_names_the_nearest(bank):
     with pytest.raises(SpecError, match=r"'center'; expected trace, .*Did you mean 'centre'\?"):
         make_views(bank, [None], ("center",))
 
@@ -195,7 +187,7 @@ def test_diagonals_are_those_of_the_matrices_before_centring(bank, grams, centre
 
 @pytest.mark.parametrize("index", [None, np.arange(1, N_POINTS, 2)], ids=["all", "some"])
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_traces_that_normalise_are_kept_and_those_of_the_bank(bank, grams, chain, index) -> None:
+def test_traces_that_normalise_are_kept_and_those_of_the_bank(bank, grams, chain, index):
     [view] = make_views(bank, [index], chain)
     assert (view.traces is None) == (not set(chain) - {"centre"})
     ones = Diagonal(np.ones((view.n_points, 1)))
@@ -215,7 +207,7 @@ def test_traces_that_normalise_are_kept_and_those_of_the_bank(bank, grams, chain
         assert_array_equal(found, plain, strict=True)
 
 
-def test_views_have_one_id_exactly_where_their_kernels_are_the_same(bank: MemoryBank) -> None:
+def test_views_have_one_id_exactly_where_their_kernels_are_the_same(bank):
     index, scale = np.arange(5), np.ones(N_KERNELS)
     view = BankView(bank, index, scale, centred=False)
     assert BankView(bank, index.copy(), scale.copy(), centred=False).id == view.id
@@ -236,7 +228,7 @@ def small_bank() -> MemoryBank:
     return MemoryBank.from_grams(random_grams(N_FEW_KERNELS, N_FEW_POINTS))
 
 
-def test_kernels_of_a_view_are_read_from_the_bank_once(small_bank: MemoryBank) -> None:
+def test_kernels_of_a_view_are_read_from_the_bank_once(small_bank):
     index = np.arange(3, 14)
     [view] = make_views(small_bank, [index], ("centre",), MemoryBudget(2**20))
     few = Combine(np.isin(np.arange(N_FEW_KERNELS), [2, 5, 6]).astype(float))
@@ -249,9 +241,7 @@ def test_kernels_of_a_view_are_read_from_the_bank_once(small_bank: MemoryBank) -
     assert small_bank.counter.bytes_read == 4 * row_bytes
 
 
-def test_views_share_the_memory_and_the_one_used_longest_ago_is_evicted(
-    small_bank: MemoryBank,
-) -> None:
+def test_views_share_the_memory_and_the_one_used_longest_ago_is_evicted(small_bank):
     indices = [np.arange(11), np.arange(11, 22)]
     own = TileLayout.for_points(11).n_entries * 8
     views = make_views(
@@ -278,9 +268,7 @@ def bank_of_decision(kernels_of_decision: np.ndarray) -> MemoryBank:
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_functions_of_a_bank_are_those_of_its_view(
-    bank_of_decision: MemoryBank, kernels_of_decision: np.ndarray, chain: tuple[str, ...]
-) -> None:
+def test_functions_of_a_bank_are_those_of_its_view(bank_of_decision, kernels_of_decision, chain):
     """Against test rows that are centred with the training means, as in kernel PCA."""
     rng = np.random.default_rng(5)
     train = rng.permutation(N_POINTS)[:15]
@@ -320,8 +308,8 @@ def test_functions_of_a_bank_are_those_of_its_view(
 
 @pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
 def test_functions_of_kernels_with_coefficients_of_their_own(
-    bank_of_decision: MemoryBank, kernels_of_decision: np.ndarray, chain: tuple[str, ...]
-) -> None:
+    bank_of_decision, kernels_of_decision, chain
+):
     """Each is the sum of the functions of the single kernels."""
     rng = np.random.default_rng(6)
     train = rng.permutation(N_POINTS)[:15]

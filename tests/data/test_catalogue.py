@@ -26,14 +26,14 @@ def load(*data_dirs: Path, base: Path = Path(), seed: int = 0, **spec: Any) -> D
     return load_dataset(DatasetSpec(**spec), data_dirs, base, seed)
 
 
-def test_a_data_directory_comes_before_what_is_built_in(tmp_path: Path) -> None:
+def test_a_data_directory_comes_before_what_is_built_in(tmp_path):
     (tmp_path / "wdbc.csv").write_text(TABLE)
     assert load(tmp_path, name="wdbc").n_points == 2
     assert load(name="wdbc").n_points == 569
     assert load(tmp_path, name="two_moons").n_points == 200
 
 
-def test_the_first_directory_wins(tmp_path: Path) -> None:
+def test_the_first_directory_wins(tmp_path):
     first, second = tmp_path / "1", tmp_path / "2"
     for folder, rows in ((first, ""), (second, "3,3,x\n")):
         folder.mkdir()
@@ -42,7 +42,7 @@ def test_the_first_directory_wins(tmp_path: Path) -> None:
     assert load(second, first, name="t").n_points == 3
 
 
-def test_two_files_of_one_name(tmp_path: Path) -> None:
+def test_two_files_of_one_name(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     np.savez(tmp_path / "t.npz", x=np.eye(2), y=[0, 1])
     with mistake("t.csv and t.npz", 'file = "t.csv"'):
@@ -50,7 +50,7 @@ def test_two_files_of_one_name(tmp_path: Path) -> None:
     assert load(tmp_path, name="t", file="t.npz").classes == ("0", "1")
 
 
-def test_a_source_lets_one_data_set_serve_several_tasks() -> None:
+def test_a_source_lets_one_data_set_serve_several_tasks():
     seven = load(name="one-seven", source="digits", classes=("1", "7"))
     eight = load(name="three-eight", source="digits", classes=("3", "8"))
     assert (seven.name, eight.name) == ("one-seven", "three-eight")
@@ -59,7 +59,7 @@ def test_a_source_lets_one_data_set_serve_several_tasks() -> None:
     assert (small.name, small.n_points) == ("small", 50)
 
 
-def test_files_are_found_from_the_sweep_then_in_data_directories(tmp_path: Path) -> None:
+def test_files_are_found_from_the_sweep_then_in_data_directories(tmp_path):
     base, data = tmp_path / "sweeps", tmp_path / "data"
     for folder, text in ((base, TABLE), (data, TABLE + "3,3,x\n")):
         folder.mkdir()
@@ -74,7 +74,7 @@ def test_files_are_found_from_the_sweep_then_in_data_directories(tmp_path: Path)
         load(base=tmp_path, name="u", file="data")
 
 
-def test_gram_matrices_and_labels_are_found(tmp_path: Path) -> None:
+def test_gram_matrices_and_labels_are_found(tmp_path):
     np.save(tmp_path / "g.npy", np.stack([np.eye(3), np.ones((3, 3))]))
     (tmp_path / "y.txt").write_text("a\nb\na\n")
     found = load(base=tmp_path, name="g", grams="g.npy", labels="y.txt")
@@ -85,7 +85,7 @@ def test_gram_matrices_and_labels_are_found(tmp_path: Path) -> None:
         load(base=tmp_path, name="g", grams="g.npy", labels="y.txt", label=0)
 
 
-def test_seeds_of_synthetic_data() -> None:
+def test_seeds_of_synthetic_data():
     one, other = load(name="two_moons", seed=1), load(name="two_moons", seed=2)
     assert one.fingerprint != other.fingerprint
     assert load(name="two_moons", seed=1).fingerprint == one.fingerprint
@@ -94,13 +94,13 @@ def test_seeds_of_synthetic_data() -> None:
     )
 
 
-def test_options_choose_the_generator_even_if_a_file_has_its_name(tmp_path: Path) -> None:
+def test_options_choose_the_generator_even_if_a_file_has_its_name(tmp_path):
     (tmp_path / "ringnorm.csv").write_text(TABLE)
     assert load(tmp_path, name="ringnorm").n_points == 2
     assert load(tmp_path, name="ringnorm", options={"n": 30}).n_points == 30
 
 
-def test_unknown_names(tmp_path: Path) -> None:
+def test_unknown_names(tmp_path):
     (tmp_path / "ionosphere.csv").write_text(TABLE)
     with mistake("'ionosfere'", str(tmp_path), "Did you mean 'ionosphere'?"):
         load(tmp_path, name="ionosfere")
@@ -112,7 +112,7 @@ def test_unknown_names(tmp_path: Path) -> None:
         load(name="mine", source="wdcb")
 
 
-def test_options_that_do_not_belong(tmp_path: Path) -> None:
+def test_options_that_do_not_belong(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     with mistake("no synthetic data set 'wdbc'", "two_moons"):
         load(name="wdbc", options={"n": 5})
@@ -124,7 +124,7 @@ def test_options_that_do_not_belong(tmp_path: Path) -> None:
         load(base=tmp_path, name="t", file="t.csv", labels="x")
 
 
-def test_data_directories_must_be_there(tmp_path: Path) -> None:
+def test_data_directories_must_be_there(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)
     with mistake(str(tmp_path / "absent"), "nothing there", error=SpecError):
         load(tmp_path / "absent", name="wdbc")
@@ -132,7 +132,7 @@ def test_data_directories_must_be_there(tmp_path: Path) -> None:
         load(tmp_path / "t.csv", name="wdbc")
 
 
-def test_the_list_opens_no_file(tmp_path: Path) -> None:
+def test_the_list_opens_no_file(tmp_path):
     (tmp_path / "broken.csv.gz").write_bytes(b"\x1f\x8b")
     (tmp_path / "wine.parquet").touch()
     (tmp_path / "notes.md").touch()
@@ -149,7 +149,7 @@ def test_the_list_opens_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", [e.name for e in list_datasets([]) if e.name not in ("iris", "wine", "digits")]
 )
-def test_every_data_set_of_the_list_loads_by_its_name(name: str) -> None:
+def test_every_data_set_of_the_list_loads_by_its_name(name):
     options = {"positive": "1"} if name == "waveform" else {}
     found = load(name=name, **options)
     assert found.x is not None
@@ -166,7 +166,7 @@ Y = np.array([1.5, -2.0, 300.0, 0.25])
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "npz", "svm", "parquet", "grams", "grams.npy"])
-def test_every_reader_takes_real_values(tmp_path: Path, kind: str) -> None:
+def test_every_reader_takes_real_values(tmp_path, kind):
     x = np.array([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0], [0.5, 1.0]])
     frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "target": Y})
     source: dict[str, Any] = {"file": f"t.{kind}"}
@@ -216,7 +216,7 @@ def test_data_of_few_labels(name, shape, n_classes, n_partitions, data_dir):
         assert len(split.train) + len(split.test) == len(found.y)
 
 
-def test_a_table_is_divided_by_its_columns(tmp_path: Path) -> None:
+def test_a_table_is_divided_by_its_columns(tmp_path):
     rows = [
         f"{i},{'abc'[i % 3]},p{i // 4},{'train' if i < 8 else 'test'},2021-03-{30 - i}"
         for i in range(12)
@@ -246,7 +246,7 @@ def test_a_table_is_divided_by_its_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DESCRIPTIONS)
-def test_descriptions_say_what_is_there(name: str) -> None:
+def test_descriptions_say_what_is_there(name):
     raw = load_bundled(name)
     assert raw.x is not None
     assert np.isfinite(raw.x).all()
@@ -260,7 +260,7 @@ def test_descriptions_say_what_is_there(name: str) -> None:
     }
 
 
-def test_malignant_is_positive_under_both_names() -> None:
+def test_malignant_is_positive_under_both_names():
     bunch = load_breast_cancer()
     for name in ("breast_cancer", "wdbc"):
         dataset = load_dataset(DatasetSpec(name=name), [], Path(), 0)

@@ -27,7 +27,7 @@ from tests.data.mistakes import mistake
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint64", "bool", ">f8"])
-def test_features_become_contiguous_float64(dtype: str) -> None:
+def test_features_become_contiguous_float64(dtype):
     values = np.array([[0, 1], [1, 1], [1, 0]], dtype=dtype)[:, ::-1]
     found = as_features(values, "t")
     np.testing.assert_array_equal(found, [[1, 0], [1, 1], [0, 1]])
@@ -39,12 +39,12 @@ def test_features_become_contiguous_float64(dtype: str) -> None:
     np.array([["1"]]), np.array([[1]], object), np.array([[1j]]), np.ones(3),
     np.ones((3, 0)), np.ones((2, 2, 2)),
 ])  # fmt: skip
-def test_what_is_no_matrix_of_real_numbers(values: np.ndarray) -> None:
+def test_what_is_no_matrix_of_real_numbers(values):
     with mistake("an array of "):
         as_features(values, "t")
 
 
-def test_a_text_in_an_array_is_named_with_its_place() -> None:
+def test_a_text_in_an_array_is_named_with_its_place():
     values = np.array([[1, "2"], ["old", 3]], dtype=object)
     with mistake("t, row 1 (from 0), column 'age': found 'old'; expected a number"):
         as_features(values, "t", ("age", "crp"))
@@ -52,7 +52,7 @@ def test_a_text_in_an_array_is_named_with_its_place() -> None:
         as_features(np.array([["1", "1,5"]]), "t")
 
 
-def test_rows_and_labels_are_as_many() -> None:
+def test_rows_and_labels_are_as_many():
     check_rows(3, 3, "t")
     with mistake("3 rows of features but 4 labels", "one label per row"):
         check_rows(3, 4, "t")
@@ -60,7 +60,7 @@ def test_rows_and_labels_are_as_many() -> None:
         check_rows(0, 0, "t")
 
 
-def test_half_of_the_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_of_the_memory_is_the_limit(monkeypatch):
     monkeypatch.setattr(checks, "physical_memory", lambda: 8 * 2**30)
     check_fits(4 * 2**30, "t", "Select features first")
     with mistake("4.5 GiB", "at most 4.0 GiB, half of this machine's memory", "Select features"):
@@ -68,7 +68,7 @@ def test_half_of_the_memory_is_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @given(st.integers(0, 50), st.integers(0, 5 * 2**22))
-def test_blocks_cover_all_rows_once_and_fit(n_rows: int, row_bytes: int) -> None:
+def test_blocks_cover_all_rows_once_and_fit(n_rows, row_bytes):
     blocks = list(row_blocks(n_rows, row_bytes))
     assert [row for block in blocks for row in range(block.start, block.stop)] == [*range(n_rows)]
     limit = max(checks.BLOCK_BYTES, row_bytes)
@@ -77,7 +77,7 @@ def test_blocks_cover_all_rows_once_and_fit(n_rows: int, row_bytes: int) -> None
 
 @pytest.mark.slow
 @given(st.data())
-def test_rows_and_columns_are_moved_without_a_copy(data: st.DataObject) -> None:
+def test_rows_and_columns_are_moved_without_a_copy(data):
     n, d = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 5))
     x = np.arange(n * d, dtype=np.float64).reshape(n, d)
     rows, columns = (
@@ -118,7 +118,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("file", ["t.svm", "t.npz"])
-def test_features_stay_sparse(folder: Path, file: str) -> None:
+def test_features_stay_sparse(folder, file):
     found = load(folder, file=file, groups={"g": [0, "f1"]})
     assert found.x is None
     assert isinstance(found.sparse, csr_array)
@@ -134,9 +134,7 @@ def test_features_stay_sparse(folder: Path, file: str) -> None:
     assert kept.fingerprint != found.fingerprint
 
 
-def test_a_matrix_that_memory_could_not_hold_is_read_sparse(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_that_memory_could_not_hold_is_read_sparse(folder, monkeypatch):
     (folder / "wide.svm").write_text("+1 2000000000:1\n-1 1:1\n")
     monkeypatch.setattr(checks, "physical_memory", lambda: 2**30)
     with mistake("an array of", 'Set sparse = true and preprocessing = { scale = "none" } for'):
@@ -146,7 +144,7 @@ def test_a_matrix_that_memory_could_not_hold_is_read_sparse(
     assert found.feature_names == ("f0", "f1999999999")
 
 
-def test_dense_files_are_not_sparse(folder: Path) -> None:
+def test_dense_files_are_not_sparse(folder):
     (folder / "t.csv").write_text("a,label\n1,-1\n2,1\n")
     np.savez(folder / "dense.npz", x=X, y=[1, -1, 1, -1])
     with mistake("sparse = true", "a .npz file of the parts"):
@@ -155,7 +153,7 @@ def test_dense_files_are_not_sparse(folder: Path) -> None:
         load(folder, file="dense.npz")
 
 
-def test_values_that_are_not_finite_are_counted() -> None:
+def test_values_that_are_not_finite_are_counted():
     said = "t: found 2 values missing or infinite, the first in row 2 (from 0)"
     with mistake(said, "absent entries of sparse features"):
         check_sparse(csr_array([[3, 1], [0, 0], [1, np.nan], [0, np.inf]]), "t")

@@ -46,19 +46,19 @@ def read(
         gzip.compress(GOOD.encode(), mtime=0),
     ],
 )
-def test_equal_tables_however_they_are_written(tmp_path: Path, text: str | bytes) -> None:
+def test_equal_tables_however_they_are_written(tmp_path, text):
     raw = read(tmp_path, text)
     np.testing.assert_array_equal(raw.x, [[1, 2.5], [-3, 400]])
     assert raw.labels.tolist() == ["yes", "no"]
     assert [name.strip('"') for name in raw.feature_names] == ["a", "b"]
 
 
-def test_missing_values_become_nan(tmp_path: Path) -> None:
+def test_missing_values_become_nan(tmp_path):
     raw = read(tmp_path, "a,b,c,d,label\n,?,NA, nan ,1\n1,2,3,None,0\n")
     np.testing.assert_array_equal(raw.x, [[np.nan] * 4, [1, 2, 3, np.nan]])
 
 
-def test_column_numbers_of_pandas_are_names(tmp_path: Path) -> None:
+def test_column_numbers_of_pandas_are_names(tmp_path):
     assert read(tmp_path, "0,1,2,label\n5,6,7,a\n").feature_names == ("0", "1", "2")
 
 
@@ -71,15 +71,13 @@ def test_column_numbers_of_pandas_are_names(tmp_path: Path) -> None:
         max_size=5,
     )
 )
-def test_every_float_is_read_exactly(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[list[float]]
-) -> None:
+def test_every_float_is_read_exactly(tmp_path_factory, rows):
     text = "a,b,label\n" + "".join(f"{p!r},{q!r},1\n" for p, q in rows)
     raw = read(tmp_path_factory.mktemp("csv"), text)
     np.testing.assert_array_equal(raw.x, rows)
 
 
-def test_ragged_rows_are_refused_by_line(tmp_path: Path) -> None:
+def test_ragged_rows_are_refused_by_line(tmp_path):
     with mistake("line 3", "2 fields", "3, as in the header"):
         read(tmp_path, "a,b,label\n1,2,x\n1,2\n")
     with mistake("line 2", "4 fields"):
@@ -101,7 +99,7 @@ def test_ragged_rows_are_refused_by_line(tmp_path: Path) -> None:
         "# by us\n54,male,typical,sick\n32,male,none,well\n44,female,typical,sick\n",
     ],
 )
-def test_a_first_line_of_data_is_not_lost(tmp_path: Path, rows: str) -> None:
+def test_a_first_line_of_data_is_not_lost(tmp_path, rows):
     comment = {"comment": "#"} if rows.startswith("#") else {}
     with mistake("line 2" if comment else "line 1", "numbers", "header = false", "header = true"):
         read(tmp_path, rows, format=TableFormat(**comment))
@@ -123,7 +121,7 @@ def test_a_first_line_of_data_is_not_lost(tmp_path: Path, rows: str) -> None:
         "400,402,404,class\n1,2,3,a\n4,5,6,b\n",
     ],
 )
-def test_a_header_is_no_row(tmp_path: Path, text: str) -> None:
+def test_a_header_is_no_row(tmp_path, text):
     names = text.partition("\n")[0].split(",")
     raw = read(tmp_path, text, names[-1], ignore=tuple(names[:-1]), bare=True)
     assert len(raw.labels) == 2
@@ -156,9 +154,7 @@ WRITTEN: list[tuple[str | bytes, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("text", "keys"), WRITTEN)
-def test_tables_as_people_write_them(
-    tmp_path: Path, text: str | bytes, keys: dict[str, Any]
-) -> None:
+def test_tables_as_people_write_them(tmp_path, text, keys):
     raw = read(tmp_path, text, "label", format=TableFormat(**keys))
     factor = 100.0 if keys.get("units") == {"b": "%"} else 1.0
     np.testing.assert_array_equal(raw.x, [[1, 2.5 * factor], [-3, 400 * factor]])
@@ -168,7 +164,7 @@ def test_tables_as_people_write_them(
     assert ("UTF-16" in said) == isinstance(text, bytes)
 
 
-def test_the_names_of_rows_that_r_writes_have_no_name(tmp_path: Path) -> None:
+def test_the_names_of_rows_that_r_writes_have_no_name(tmp_path):
     text = 'a b label\n"1" 1 2.5 yes\n"2" -3 4e2 no\n'
     raw = read(tmp_path, text, id="Unnamed: 0")
     assert raw.ids is not None
@@ -177,7 +173,7 @@ def test_the_names_of_rows_that_r_writes_have_no_name(tmp_path: Path) -> None:
     assert any("one short" in note for note in raw.summary.notes)
 
 
-def test_values_that_stand_for_missing_ones(tmp_path: Path) -> None:
+def test_values_that_stand_for_missing_ones(tmp_path):
     text = "a,b,c,label\n-,-999,x,-999\n1,2,.,1\n2,-999.0,y,2\n.,4,x,3\n#N/A,5,y,4\n"
     keys = TableFormat(missing_values=("-", ".", -999))
     raw = read(tmp_path, text, format=keys, categorical=("c",))
@@ -198,14 +194,12 @@ def test_values_that_stand_for_missing_ones(tmp_path: Path) -> None:
         ({"encoding": "utf-16"}, ("BOM", "encoding")),
     ],
 )
-def test_a_format_that_is_not_that_of_the_file(
-    tmp_path: Path, keys: dict[str, Any], said: tuple[str, ...]
-) -> None:
+def test_a_format_that_is_not_that_of_the_file(tmp_path, keys, said):
     with mistake(*said):
         read(tmp_path, GOOD, format=TableFormat(**keys))
 
 
-def test_a_first_comment_is_no_header(tmp_path: Path) -> None:
+def test_a_first_comment_is_no_header(tmp_path):
     with mistake("line 1", "a comment", 'Set comment = "#"'):
         read(tmp_path, "# made by us\n" + GOOD)
     with mistake("line 1", "a comment", 'Set comment = "%"'):
@@ -220,17 +214,17 @@ def test_a_first_comment_is_no_header(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["red", "1_000", "0x1F", "1,5"])
-def test_text_in_a_feature_column_is_refused_by_line_and_column(tmp_path: Path, text: str) -> None:
+def test_text_in_a_feature_column_is_refused_by_line_and_column(tmp_path, text):
     with mistake("line 3", "column 'b'", repr(text), "a number"):
         read(tmp_path, f'a,b,label\n1,2,x\n1,"{text}",y\n')
 
 
-def test_truth_values_are_numbers(tmp_path: Path) -> None:
+def test_truth_values_are_numbers(tmp_path):
     raw = read(tmp_path, "a,b,label\ntrue,2,x\n False,3,y\n")
     np.testing.assert_array_equal(raw.x, [[1, 2], [0, 3]])
 
 
-def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
+def test_columns_have_the_roles_that_they_are_given(tmp_path):
     text = "id,sex,a,note,ill,b\n7,m,1,x_1,yes,2\n8,f,3,,no,4\n9,m,5,z,no,6\n"
     raw = read(tmp_path, text, "ill", id="id", ignore=("note",), categorical=("sex",))
     assert raw.feature_names == ("a", "b", "sex=f", "sex=m")
@@ -240,7 +234,7 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
     np.testing.assert_array_equal(only.x, raw.x[:, 2:])
 
 
-def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_file_are_in_one_message(tmp_path):
     text = "sex,a,day,label\nm,1,2021-03-01,x\nf,?,2021-03-02,y\nf,one,2021-03-03,y\n1,2\n"
     with mistake(
         "column 'sex' (3 of 4 rows", "dates in column 'day' (3 of 4 rows", "column 'a' (1 of 4",
@@ -249,7 +243,7 @@ def test_all_mistakes_of_a_file_are_in_one_message(tmp_path: Path) -> None:
         read(tmp_path, text)
 
 
-def test_files_that_hold_no_table(tmp_path: Path) -> None:
+def test_files_that_hold_no_table(tmp_path):
     with mistake("an empty file"):
         read(tmp_path, "")
     with mistake("an empty file"):
@@ -262,19 +256,19 @@ def test_files_that_hold_no_table(tmp_path: Path) -> None:
         read(tmp_path, "a|b|label\n1|2|x\n")
 
 
-def test_texts_may_be_long(tmp_path: Path) -> None:
+def test_texts_may_be_long(tmp_path):
     text = "word " * 30_000 + "end"
     found = read(tmp_path, f'a,note,label\n1,"{text}",x\n2,short,y\n', texts=("note",))
     assert found.texts is not None
     assert found.texts.values.ravel().tolist() == [text, "short"]
 
 
-def test_an_open_quotation_mark_is_refused_where_its_row_begins(tmp_path: Path) -> None:
+def test_an_open_quotation_mark_is_refused_where_its_row_begins(tmp_path):
     with mistake("data set 't', line 3: found a line that is no row", "read to line 5"):
         read(tmp_path, 'a,label\n1,x\n2,"y\n3,x\n4,y\n')
 
 
-def test_a_gzip_file_cut_short_or_damaged(tmp_path: Path) -> None:
+def test_a_gzip_file_cut_short_or_damaged(tmp_path):
     table = "a,b,label\n" + "".join(f"{i},{i * i % 97},{i % 2}\n" for i in range(2000))
     packed = gzip.compress(table.encode(), mtime=0)
     with mistake("cut short or damaged"):
@@ -287,14 +281,14 @@ def test_a_gzip_file_cut_short_or_damaged(tmp_path: Path) -> None:
         read(tmp_path, flipped)
 
 
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text(tmp_path):
     with mistake("not UTF-8", "iconv"):
         read(tmp_path, "größe,b,label\n1,2,x\n".encode("latin1"))
     with mistake("line 2"):
         read(tmp_path, 'a,b,label\n1,2,"x\n')
 
 
-def test_a_first_column_without_a_name_needs_a_role(tmp_path: Path) -> None:
+def test_a_first_column_without_a_name_needs_a_role(tmp_path):
     text = ",a,label\n7,1,yes\n8,2,no\n"
     with mistake("no name of column 1, as pandas", 'Set id = "Unnamed: 0"', "index=False"):
         read(tmp_path, text)
@@ -305,7 +299,7 @@ def test_a_first_column_without_a_name_needs_a_role(tmp_path: Path) -> None:
     assert read(tmp_path, text, ignore=("Unnamed: 0",)).feature_names == ("a",)
 
 
-def test_rows_of_predictions_are_named_by_id_or_else_by_groups(tmp_path: Path) -> None:
+def test_rows_of_predictions_are_named_by_id_or_else_by_groups(tmp_path):
     text = "patient,a,label\n7,1,yes\n7,2,no\n"
     for columns in ({"of_splits": ("patient",), "groups": "patient"}, {"id": "patient"}):
         raw = read(tmp_path, text, **columns)

@@ -23,19 +23,19 @@ THREE = Dataset("t", X, np.array([2.0, 0.0, 1.0]), ("a", "b", "c"), ("a", "b"))
 REAL = Dataset("t", X, np.array([2.0, 0.0, 1.0]), None, ("a", "b"))
 
 
-def test_more_than_two_classes_are_multiclass() -> None:
+def test_more_than_two_classes_are_multiclass():
     assert (TWO.multiclass, THREE.multiclass, REAL.multiclass) == ((), ("a", "b", "c"), ())
     assert (TWO.task, REAL.task) == ("classification", "regression")
 
 
-def test_the_fingerprint_depends_on_content_and_task_but_not_on_names() -> None:
+def test_the_fingerprint_depends_on_content_and_task_but_not_on_names():
     renamed = dataclasses.replace(TWO, name="u", classes=("-", "+"), origin="elsewhere")
     assert renamed.fingerprint == TWO.fingerprint
     flipped = dataclasses.replace(TWO, y=-TWO.y)
     assert len({d.fingerprint for d in (TWO, THREE, REAL, flipped)}) == 4
 
 
-def test_a_split_without_unlabelled_rows_is_known_by_its_two_parts_as_ever() -> None:
+def test_a_split_without_unlabelled_rows_is_known_by_its_two_parts_as_ever():
     train, test = np.array([3, 1], np.intp), np.array([0], np.intp)
     plain, few = Split(train, test), Split(train, test, np.array([2], np.intp))
     # What runs of supervised sweeps were recorded under must not change.
@@ -113,7 +113,7 @@ def said(dataset: Dataset) -> str:
     return "\n".join(summary_lines(dataset, PreprocessingSpec()))
 
 
-def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) -> None:
+def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder):
     found = load(folder)
     assert found.feature_names == ("age",)
     assert texts_of(found) == DNA
@@ -122,7 +122,7 @@ def test_a_column_of_a_table_is_kept_as_texts_and_is_no_feature(folder: Path) ->
     assert found.columns.others == ("id", "dna")
 
 
-def test_parquet_holds_texts_too(folder: Path) -> None:
+def test_parquet_holds_texts_too(folder):
     pytest.importorskip("pyarrow")
     frame = pd.read_csv(folder / "t.csv", keep_default_na=False)
     frame.to_parquet(folder / "t.parquet")
@@ -131,7 +131,7 @@ def test_parquet_holds_texts_too(folder: Path) -> None:
     assert found.n_features == 1
 
 
-def test_texts_of_a_view_are_joined_by_the_ids(folder: Path) -> None:
+def test_texts_of_a_view_are_joined_by_the_ids(folder):
     found = load(folder, RNA)
     assert found.texts is not None
     assert found.texts.names == ("dna", "folds.rna", "folds.chain")
@@ -143,7 +143,7 @@ def test_texts_of_a_view_are_joined_by_the_ids(folder: Path) -> None:
     assert line in said(found)
 
 
-def test_a_view_of_the_own_table_says_what_holds_without_a_text(folder: Path) -> None:
+def test_a_view_of_the_own_table_says_what_holds_without_a_text(folder):
     (folder / "t.csv").write_text(TEXTS_TABLE.replace("NA", ""))
     view = {"name": "v", "columns": ["dna", "age"], "missing": "zero"}
     found = load(folder, view)
@@ -159,12 +159,12 @@ def test_a_view_of_the_own_table_says_what_holds_without_a_text(folder: Path) ->
         load(folder, view)
 
 
-def test_rows_of_other_classes_are_left_out(folder: Path) -> None:
+def test_rows_of_other_classes_are_left_out(folder):
     (folder / "t.csv").write_text(TEXTS_TABLE + "p5,3,xyz,c\n")
     assert texts_of(load(folder, classes=["a", "b"])) == DNA
 
 
-def test_texts_are_part_of_the_content(folder: Path) -> None:
+def test_texts_are_part_of_the_content(folder):
     before = load(folder).fingerprint
     assert load(folder).fingerprint == before
     (folder / "t.csv").write_text(TEXTS_TABLE.replace("acgt", "acga"))
@@ -186,13 +186,13 @@ def test_texts_are_part_of_the_content(folder: Path) -> None:
         ({"file": "t.svm", "id": None}, "found texts, but no table of columns"),
     ],
 )
-def test_mistakes_are_told(folder: Path, entry: dict[str, Any], message: str) -> None:
+def test_mistakes_are_told(folder, entry, message):
     (folder / "t.svm").write_text("1 1:1\n-1 1:2\n")
     with pytest.raises(DataError, match=message):
         load(folder, **entry)
 
 
-def test_a_column_is_described_by_its_lengths_and_gaps() -> None:
+def test_a_column_is_described_by_its_lengths_and_gaps():
     columns = TextColumns.of({"dna": ["", "a", "acgt"]})
     assert columns is not None
     gaps = "1 of 3 points have none: its kernels are zero there"

@@ -79,7 +79,7 @@ def read(path: Path, label: str | None = None, **choice: Any) -> RawData:
     return read_file(path, ColumnChoice(label, format=format, **choice), "t")
 
 
-def test_features_of_matlab(save: Any) -> None:
+def test_features_of_matlab(save):
     labels = cell("case", "control", "case", "control", "case", "control")
     found = read(
         save(X=X, Y=Y, names=cell(*IDS), train=np.array([1.0, 2, 3]), test=np.array([6.0]))
@@ -103,7 +103,7 @@ def test_features_of_matlab(save: Any) -> None:
 
 @pytest.mark.parametrize("version", ["4.2c_SOL2", "6.5.1_GLNX86", "7.1_GLNX86", "7.4_GLNX86"])
 @pytest.mark.parametrize("name", ["double", "matrix", "sparse", "minus"])
-def test_variables_that_matlab_wrote(name: str, version: str) -> None:
+def test_variables_that_matlab_wrote(name, version):
     with open_mat(WRITTEN_BY_MATLAB / f"test{name}_{version}.mat", "t") as variables:
         found = variables[f"test{name}"]
     expected = loadmat(WRITTEN_BY_MATLAB / f"test{name}_{version}.mat")[f"test{name}"]
@@ -111,13 +111,13 @@ def test_variables_that_matlab_wrote(name: str, version: str) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
-def test_a_file_of_hdf5_that_matlab_called_7_0() -> None:
+def test_a_file_of_hdf5_that_matlab_called_7_0():
     with open_mat(WRITTEN_BY_MATLAB / "testhdf5_7.4_GLNX86.mat", "t") as variables:
         np.testing.assert_allclose(variables["testdouble"], np.pi / 4 * np.arange(9))
 
 
 @pytest.mark.parametrize("form", ["array", "cell", "one"])
-def test_gram_matrices_of_matlab(save: Any, form: str) -> None:
+def test_gram_matrices_of_matlab(save, form):
     kernels = {"array": GRAMS.transpose(1, 2, 0), "cell": cell(*GRAMS), "one": GRAMS[0]}[form]
     names = cell("linear") if form == "one" else cell("linear", "gaussian")
     found = read_grams(save(K=kernels, y=Y, names=names), None, None, "t")
@@ -131,9 +131,7 @@ def test_gram_matrices_of_matlab(save: Any, form: str) -> None:
         )
 
 
-def test_variables_of_matlab_that_cannot_be_read(
-    save: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variables_of_matlab_that_cannot_be_read(save, tmp_path, monkeypatch):
     sparse = cell(*map(csc_array, GRAMS))
     savemat(tmp_path / "s.mat", {"X": csc_array(X), "y": Y, "info": {"a": 1}, "grams": sparse})
     np.testing.assert_array_equal(read(tmp_path / "s.mat").x, X)
@@ -154,7 +152,7 @@ def test_variables_of_matlab_that_cannot_be_read(
 TABLE = pd.DataFrame({"a": [1, 2.5, None], "sex": ["f", "m", "f"], "label": ["x", "y", "x"]})
 
 
-def test_sheets_of_excel(tmp_path: Path) -> None:
+def test_sheets_of_excel(tmp_path):
     path = tmp_path / "t.xlsx"
     with pd.ExcelWriter(path) as book:
         TABLE.to_excel(book, sheet_name="first", index=False)
@@ -175,7 +173,7 @@ def test_sheets_of_excel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_sheets_without_a_header_lose_no_row(tmp_path: Path, several: bool) -> None:
+def test_sheets_without_a_header_lose_no_row(tmp_path, several):
     path = tmp_path / "t.xlsx"
     rows = pd.DataFrame(X).assign(label=[*"xyxyxy"])
     with pd.ExcelWriter(path) as book:
@@ -200,7 +198,7 @@ def test_sheets_without_a_header_lose_no_row(tmp_path: Path, several: bool) -> N
             read(path)
 
 
-def test_cells_merged_over_rows_have_the_value_of_the_first(tmp_path: Path) -> None:
+def test_cells_merged_over_rows_have_the_value_of_the_first(tmp_path):
     path = tmp_path / "t.xlsx"
     pd.DataFrame(X, columns=["a", "b", "c"]).assign(label=[*"xxxyyy"]).to_excel(path, index=False)
     book = openpyxl.load_workbook(path)
@@ -214,7 +212,7 @@ def test_cells_merged_over_rows_have_the_value_of_the_first(tmp_path: Path) -> N
         assert any("D2:D4, D5:D7" in note for note in found.summary.notes)
 
 
-def test_a_workbook_that_unpacks_to_far_more(tmp_path: Path) -> None:
+def test_a_workbook_that_unpacks_to_far_more(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b" " * (2**28 + 1))
     with mistake("unpacks to more than"):
@@ -235,7 +233,7 @@ ARFF = """% made up
 """
 
 
-def test_arff(tmp_path: Path) -> None:
+def test_arff(tmp_path):
     path = tmp_path / "t.arff"
     path.write_text(ARFF)
     found = read(path)
@@ -277,7 +275,7 @@ def counts() -> np.ndarray:
     return np.random.default_rng(0).poisson(1.0, (24, 6)).astype(float)
 
 
-def test_matrices_of_anndata(annotated: Path) -> None:
+def test_matrices_of_anndata(annotated):
     x, genes = counts(), tuple(f"G{column}" for column in range(6))
     found = read(annotated, "state", of_splits=("donor",), groups="donor")
     np.testing.assert_array_equal(found.x, x)
@@ -306,9 +304,7 @@ def test_matrices_of_anndata(annotated: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "name"), [("h5py", "t.h5ad"), ("openpyxl", "t.xlsx"), ("arff", "t.arff")]
 )
-def test_a_missing_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, name: str
-) -> None:
+def test_a_missing_package(tmp_path, monkeypatch, package, name):
     (tmp_path / name).write_bytes(b"1")
     monkeypatch.setitem(sys.modules, package, None)
     with mistake("no package", "pip install 'mkldist[formats]'"):
@@ -316,7 +312,7 @@ def test_a_missing_package(
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
-def test_tables_whose_rows_are_features(tmp_path: Path, ending: str) -> None:
+def test_tables_whose_rows_are_features(tmp_path, ending):
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=IDS).T.rename_axis("gene").reset_index()
     labels = pd.DataFrame([["label", *"xyxyxy"]], columns=frame.columns)
     mixed = pd.concat([frame, labels]) if ending == "csv" else frame

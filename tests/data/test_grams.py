@@ -42,7 +42,7 @@ def read(path: Path, labels: Path | None = None, label: str | None = None) -> Ra
     return read_grams(path, labels, label, f"data set 't' ({path})")
 
 
-def test_archive_with_labels_and_partitions(tmp_path: Path) -> None:
+def test_archive_with_labels_and_partitions(tmp_path):
     path = npz(tmp_path, grams=GRAMS, y=Y, train=[[0, 1, 2]], test=[[3, 4]])
     found = read(path)
     np.testing.assert_array_equal(found.grams, GRAMS)
@@ -53,7 +53,7 @@ def test_archive_with_labels_and_partitions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["npy", "npz", "text", "header"])
-def test_matrices_on_disk_with_a_file_of_labels(tmp_path: Path, form: str) -> None:
+def test_matrices_on_disk_with_a_file_of_labels(tmp_path, form):
     path = npy(tmp_path, GRAMS.astype(np.float32))
     labels = tmp_path / f"y.{form}"
     if form == "npy":
@@ -67,7 +67,7 @@ def test_matrices_on_disk_with_a_file_of_labels(tmp_path: Path, form: str) -> No
     assert found.labels.astype(int).tolist() == Y.tolist()
 
 
-def test_the_name_of_a_label_column_may_be_a_label(tmp_path: Path) -> None:
+def test_the_name_of_a_label_column_may_be_a_label(tmp_path):
     labels = tmp_path / "y.txt"
     labels.write_text("y\nn\ny\nn\ny\nn\n")
     found = read(npy(tmp_path, GRAMS), labels)
@@ -81,9 +81,7 @@ def test_the_name_of_a_label_column_may_be_a_label(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "said"), [("outcome3", ""), ("1", "7 labels"), ("2.5", "7 labels")]
 )
-def test_a_text_that_is_no_label_heads_labels_that_are_as_many_as_points(
-    first, said, tmp_path: Path
-):
+def test_a_text_that_is_no_label_heads_labels_that_are_as_many_as_points(first, said, tmp_path):
     labels = tmp_path / "y.txt"
     labels.write_text("\n".join([first, *map(str, Y)]))
     grams = npy(tmp_path, GRAMS)
@@ -94,14 +92,14 @@ def test_a_text_that_is_no_label_heads_labels_that_are_as_many_as_points(
         read(grams, labels)
 
 
-def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
+def test_endings_may_be_in_capitals(tmp_path):
     grams, labels = npz(tmp_path, grams=GRAMS, y=Y), npy(tmp_path, Y, "y.npy")
     assert read(grams.rename(tmp_path / "G.NPZ")).labels.tolist() == Y.tolist()
     matrices = npy(tmp_path, GRAMS).rename(tmp_path / "G.NPY")
     assert read(matrices, labels.rename(tmp_path / "Y.NPY")).labels.tolist() == Y.tolist()
 
 
-def test_zarr_array_and_group(tmp_path: Path) -> None:
+def test_zarr_array_and_group(tmp_path):
     zarr.save_array(tmp_path / "array.zarr", GRAMS)
     np.testing.assert_array_equal(
         read(tmp_path / "array.zarr", npy(tmp_path, Y, "y.npy")).grams, GRAMS
@@ -112,7 +110,7 @@ def test_zarr_array_and_group(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.labels, Y)
 
 
-def test_labels_must_come_from_one_place(tmp_path: Path) -> None:
+def test_labels_must_come_from_one_place(tmp_path):
     with mistake("without labels", "Set labels"):
         read(npy(tmp_path, GRAMS))
     with mistake("without labels"):
@@ -137,13 +135,13 @@ def test_labels_must_come_from_one_place(tmp_path: Path) -> None:
         (np.where(np.eye(6), np.nan, GRAMS), "nan"),
     ],
 )
-def test_matrices_that_are_no_gram_matrices(tmp_path: Path, grams: np.ndarray, word: str) -> None:
+def test_matrices_that_are_no_gram_matrices(tmp_path, grams, word):
     with pytest.raises(GramError, match="data set 't'") as caught:
         read(npz(tmp_path, grams=grams, y=Y))
     assert word in str(caught.value)
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_files(tmp_path):
     path = npy(tmp_path, GRAMS)
     whole = path.read_bytes()
     for content in (whole[:-100], whole[:20], b"label\n1\n", b"\x93NUMPY" + b"\xff" * 200):
@@ -164,7 +162,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_zarr_stores_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zarr_stores_cut_short(tmp_path, monkeypatch):
     path = tmp_path / "g.zarr"
     array = zarr.create_array(path, shape=GRAMS.shape, chunks=(1, 6, 6), dtype="f8")
     array[:] = GRAMS
@@ -337,7 +335,7 @@ def test_a_negative_trace_is_what_was_found(diagonal, dtype):
     assert caught.value.where == "grams: kernel 1"
 
 
-def test_names_of_matrices_and_of_points(tmp_path: Path) -> None:
+def test_names_of_matrices_and_of_points(tmp_path):
     names, points = ["clinical", "expression", "images", "texts"], [f"p{n}" for n in range(6)]
     for key in ("names", "kernel_names"):
         assert read(npz(tmp_path, grams=GRAMS, y=Y, **{key: names})).gram_names == tuple(names)
@@ -357,7 +355,7 @@ def test_names_of_matrices_and_of_points(tmp_path: Path) -> None:
 APART = {"K_train": GRAMS[:, :4, :4], "K_test": GRAMS[:, 4:, :4], "y_train": Y[:4], "y_test": Y[4:]}
 
 
-def test_training_and_test_points_apart(tmp_path: Path) -> None:
+def test_training_and_test_points_apart(tmp_path):
     found = read(npz(tmp_path, **APART))
     assert found.grams is not None
     assert found.apart

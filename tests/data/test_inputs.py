@@ -1,7 +1,5 @@
 """Data sets given in Python, from memory and from the files that hold them."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,7 +39,7 @@ def test_features_have_any_form():
 
 
 @pytest.mark.parametrize("form", [csr_array, coo_matrix])
-def test_sparse_features_stay_sparse_where_the_sweep_says_so(form, tmp_path: Path):
+def test_sparse_features_stay_sparse_where_the_sweep_says_so(form, tmp_path):
     given = input_data({"x": form(X), "y": Y, "feature_names": ["a", "b"]}, "data")
     raw = given.raw_data(ColumnChoice(sparse=True), "data")
     assert raw.x is None

@@ -1,6 +1,5 @@
 """Labels of classes and of real values, texts of numbers, times, and row weights."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +46,7 @@ from tests.data.mistakes import mistake
         (np.array([2.5, 0.5, 2.5]), ("0.5", "2.5")),
     ],
 )
-def test_the_greater_of_two_classes_is_positive(
-    labels: np.ndarray[Any, Any], classes: tuple[str, str]
-) -> None:
+def test_the_greater_of_two_classes_is_positive(labels, classes):
     found = class_labels(labels, "t")
     assert found.y.tolist() == [1, -1, 1]
     assert found.classes == classes
@@ -64,7 +61,7 @@ def test_the_greater_of_two_classes_is_positive(
         np.array([b"9007199254740993", b"9007199254740992", b"9007199254740993"]),
     ],
 )
-def test_whole_numbers_keep_all_of_their_digits(labels: np.ndarray[Any, Any]) -> None:
+def test_whole_numbers_keep_all_of_their_digits(labels):
     found = class_labels(labels, "t")
     assert found.classes == ("9007199254740992", "9007199254740993")
     assert found.y.tolist() == [1, -1, 1]
@@ -83,7 +80,7 @@ def test_whole_numbers_keep_all_of_their_digits(labels: np.ndarray[Any, Any]) ->
         (["1.000e+00", "0.000e+00", "1"], ("0", "1")),  # as numpy.savetxt writes numbers
     ],
 )
-def test_codes_are_classes_of_their_own(labels: list[str], classes: tuple[str, str]) -> None:
+def test_codes_are_classes_of_their_own(labels, classes):
     found = class_labels(np.array(labels), "t")
     assert found.classes == classes
     named = class_labels(np.array(labels), "t", positive=classes[0])
@@ -95,7 +92,7 @@ def test_codes_are_classes_of_their_own(labels: list[str], classes: tuple[str, s
         assert named.classes == classes[::-1]
 
 
-def test_a_number_that_two_codes_write_names_neither() -> None:
+def test_a_number_that_two_codes_write_names_neither():
     labels = np.array(["007", "07", "7"] * 2)
     assert class_labels(labels, "t").classes == ("007", "07", "7")
     assert class_labels(labels, "t", positive="7.0").y.tolist() == [-1, -1, 1] * 2
@@ -131,38 +128,38 @@ def test_a_number_that_two_codes_write_names_neither() -> None:
         ),
     ],
 )
-def test_the_class_that_is_sought_is_last(counts: dict[str, int], classes: tuple[str, str]) -> None:
+def test_the_class_that_is_sought_is_last(counts, classes):
     assert negative_first(counts) == classes
 
 
-def test_two_of_three_classes() -> None:
+def test_two_of_three_classes():
     found = class_labels(np.array([3, 1, 2, 1, 3]), "t", classes=("3", "+1.0"))
     assert found.rows.tolist() == [0, 1, 3, 4]
     assert found.y.tolist() == [-1, 1, 1, -1]
     assert found.classes == ("3", "1")
 
 
-def test_one_class_against_the_rest() -> None:
+def test_one_class_against_the_rest():
     found = class_labels(np.array(["c", "a", "b"]), "t", positive="b")
     assert found.y.tolist() == [-1, -1, 1]
     assert found.classes == ("rest", "b")
     assert class_labels(np.array(["a", "b"]), "t", positive="a").classes == ("b", "a")
 
 
-def test_three_classes_are_numbered_in_order() -> None:
+def test_three_classes_are_numbered_in_order():
     found = class_labels(np.array(["9", "10", "2", "10", "2.0", "9"]), "t")
     assert found.classes == ("2", "9", "10")
     assert found.y.tolist() == [1, 2, 0, 2, 0, 1]
 
 
-def test_some_of_many_classes_in_an_order_of_ones_own() -> None:
+def test_some_of_many_classes_in_an_order_of_ones_own():
     found = class_labels(np.array(list("abcdabcd")), "t", classes=("d", "a", "c"))
     assert found.rows.tolist() == [0, 2, 3, 4, 6, 7]
     assert found.y.tolist() == [1, 2, 0, 1, 2, 0]
     assert found.classes == ("d", "a", "c")
 
 
-def test_a_class_of_one_point_gets_both_ways_out() -> None:
+def test_a_class_of_one_point_gets_both_ways_out():
     with mistake(
         "3 classes, 2 of a single point: '1' (2), '2' (1), '10' (1); '2' is in row 1 (from 0)",
         "two points of each",
@@ -174,18 +171,18 @@ def test_a_class_of_one_point_gets_both_ways_out() -> None:
     assert kept.y.tolist() == [-1, 1, -1]
 
 
-def test_a_class_of_one_point_may_be_a_slip_of_the_pen() -> None:
+def test_a_class_of_one_point_may_be_a_slip_of_the_pen():
     labels = np.array(["yes", "no", "no", "Yes", "yes", "yes"])
     with mistake("'Yes' is in line 5", "correct names that differ in upper", '["yes", "no", …]'):
         class_labels(labels, "t", row_labels=in_lines(range(2, 8)))
 
 
-def test_many_classes_may_be_the_wrong_column() -> None:
+def test_many_classes_may_be_the_wrong_column():
     with mistake("500 classes", "490 more", "another column", 'task = "regression"'):
         class_labels(np.arange(500) / 7, "t")
 
 
-def test_one_class_only() -> None:
+def test_one_class_only():
     with mistake("one class only, '1' (3)", "two classes"):
         class_labels(np.ones(3), "t")
     with mistake("one class only, '1' (2)"):
@@ -195,12 +192,12 @@ def test_one_class_only() -> None:
 @pytest.mark.parametrize(
     "labels", [np.array([1, np.nan, 0]), np.array(["a", "", "b"]), np.array(["a", "?", "b"])]
 )
-def test_missing_labels(labels: np.ndarray[Any, Any]) -> None:
+def test_missing_labels(labels):
     with mistake("no label in 1 of 3 rows", "row 1"):
         class_labels(labels, "t")
 
 
-def test_labels_that_are_none() -> None:
+def test_labels_that_are_none():
     with mistake("label inf in row 1"):
         class_labels(np.array([1, np.inf, 0]), "t")
     with mistake("shape (2, 2)"):
@@ -209,7 +206,7 @@ def test_labels_that_are_none() -> None:
         class_labels(np.array([1j, 0]), "t")
 
 
-def test_unknown_classes() -> None:
+def test_unknown_classes():
     labels = np.array(["setosa", "virginica", "versicolor"])
     with mistake("no class 'virginca'", "'setosa' (1)", "Did you mean 'virginica'?"):
         class_labels(labels, "t", positive="virginca")
@@ -228,7 +225,7 @@ def test_unknown_classes() -> None:
         np.array([1.5, -2, 0], dtype=np.float32),
     ],
 )
-def test_real_values_are_taken_as_they_are(labels: np.ndarray[Any, Any]) -> None:
+def test_real_values_are_taken_as_they_are(labels):
     assert real_values(labels, "t").tolist() == [1.5, -2.0, 0.0]
 
 
@@ -246,7 +243,7 @@ def test_real_values_are_taken_as_they_are(labels: np.ndarray[Any, Any]) -> None
         ([[1.0, 2.0], [3.0, 4.0]], ("shape (2, 2)",)),
     ],
 )
-def test_values_that_cannot_be_learnt(labels: list[Any], words: tuple[str, ...]) -> None:
+def test_values_that_cannot_be_learnt(labels, words):
     with mistake(*words):
         real_values(np.array(labels), "t")
 
@@ -272,33 +269,33 @@ def test_a_number_has_one_name_with_all_of_its_digits(text, name):
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.datetimes(), min_size=1, max_size=9))
-def test_dates_are_in_the_order_of_time(dates: list[datetime]) -> None:
+def test_dates_are_in_the_order_of_time(dates):
     found = rows_in_order(np.array([date.isoformat() for date in dates]), "t")
     assert found.tolist() == sorted(range(len(dates)), key=dates.__getitem__)
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(-200, 200) | st.integers(2**60, 2**60 + 9), min_size=1, max_size=9))
-def test_numbers_are_in_the_order_of_numbers(numbers: list[int]) -> None:
+def test_numbers_are_in_the_order_of_numbers(numbers):
     found = rows_in_order(np.array([str(number) for number in numbers]), "t")
     assert found.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "31.02.2021", "2021-03-01T12:00+02:00", "7"])
-def test_a_value_without_an_order_is_refused(text: str) -> None:
+def test_a_value_without_an_order_is_refused(text):
     with mistake("row 1 (from 0)", repr(text), "such as 2021-03-01"):
         rows_in_order(np.array(["2021-02-28", text]), "t")
 
 
 @settings(deadline=None)
 @given(st.lists(st.datetimes(), min_size=1, max_size=9))
-def test_dates_with_dots_begin_with_the_day(dates: list[datetime]) -> None:
+def test_dates_with_dots_begin_with_the_day(dates):
     found = rows_in_order(np.array([f"{d.day}.{d.month}.{d.year:04}" for d in dates]), "t")
     assert found.tolist() == sorted(range(len(dates)), key=lambda i: dates[i].date())
     assert is_date("31.12.2020 09:30")
 
 
-def test_dates_with_slashes_may_be_two_days_and_are_refused() -> None:
+def test_dates_with_slashes_may_be_two_days_and_are_refused():
     with mistake("'1/2/2021' in row 0", "as year-month-day"):
         rows_in_order(np.array(["1/2/2021", "3/2/2021"]), "t")
 

@@ -68,7 +68,7 @@ def peak_of(work: Callable[[], Any]) -> tuple[Any, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [write_parquet, write_zarr])
-def test_features_are_in_memory_once(tmp_path: Path, write: Callable[[Path], None]) -> None:
+def test_features_are_in_memory_once(tmp_path, write):
     path = tmp_path / f"big.{write.__name__.removeprefix('write_')}"
     write(path)
     pool = pyarrow.default_memory_pool()

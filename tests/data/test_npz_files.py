@@ -34,7 +34,7 @@ def sparse_parts() -> tuple[np.ndarray, dict[str, Any]]:
     return matrix.toarray(), {**{p: getattr(matrix, p) for p in PARTS}, "shape": matrix.shape}
 
 
-def test_arrays_of_any_number_type(tmp_path: Path) -> None:
+def test_arrays_of_any_number_type(tmp_path):
     for dtype in ("f4", "i2", "u1", ">f8"):
         found = read(save(tmp_path, x=X.astype(dtype), y=Y.reshape(6, 1)))
         assert found.x is not None
@@ -45,12 +45,12 @@ def test_arrays_of_any_number_type(tmp_path: Path) -> None:
         assert found.partitions == ()
 
 
-def test_sparse_parts_are_read_dense(tmp_path: Path) -> None:
+def test_sparse_parts_are_read_dense(tmp_path):
     dense, parts = sparse_parts()
     np.testing.assert_array_equal(read(save(tmp_path, y=Y, **parts)).x, dense)
 
 
-def test_names_labels_and_partitions(tmp_path: Path) -> None:
+def test_names_labels_and_partitions(tmp_path):
     train, test = np.array([[0, 1, 2], [3, 4, 5]]), np.array([[3, 4], [0, 1]])
     names = np.array(["age", "size"])
     path = save(tmp_path, x=X, target=Y.astype("S2"), feature_names=names, train=train, test=test)
@@ -60,7 +60,7 @@ def test_names_labels_and_partitions(tmp_path: Path) -> None:
     assert [s.test.tolist() for s in found.partitions] == test.tolist()
 
 
-def test_arrays_that_are_not_there(tmp_path: Path) -> None:
+def test_arrays_that_are_not_there(tmp_path):
     with mistake("no array 'y'", "the arrays are x, Y", "Did you mean 'Y'?"):
         read(save(tmp_path, x=X, Y=Y))
     with mistake("no array 'y'", "the arrays are x"):
@@ -73,14 +73,14 @@ def test_arrays_that_are_not_there(tmp_path: Path) -> None:
         read(save(tmp_path, x=X, y=Y), 2)
 
 
-def test_python_objects_are_never_unpickled(tmp_path: Path) -> None:
+def test_python_objects_are_never_unpickled(tmp_path):
     with mistake("array 'y'", "Python objects", "astype"):
         read(save(tmp_path, x=X, y=np.array(["a", None] * 3, dtype=object)))
     with mistake("array 'x'", "Python objects"):
         read(save(tmp_path, x=X.astype(object), y=Y))
 
 
-def test_rows_and_labels_must_fit(tmp_path: Path) -> None:
+def test_rows_and_labels_must_fit(tmp_path):
     with mistake("6 rows of features but 4 labels"):
         read(save(tmp_path, x=X, y=Y[:4]))
     with mistake("no rows"):
@@ -93,7 +93,7 @@ def test_rows_and_labels_must_fit(tmp_path: Path) -> None:
         read(save(tmp_path, x=X, y=Y, feature_names=["a", "a"]))
 
 
-def test_damaged_archives(tmp_path: Path) -> None:
+def test_damaged_archives(tmp_path):
     path = save(tmp_path, x=np.random.default_rng(0).normal(size=(6, 500)), y=Y)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
@@ -120,7 +120,7 @@ def test_damaged_archives(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_sparse_parts_that_make_no_matrix(tmp_path: Path) -> None:
+def test_sparse_parts_that_make_no_matrix(tmp_path):
     _, parts = sparse_parts()
     with mistake("make no sparse matrix"):
         read(save(tmp_path, y=Y, **{**parts, "indices": parts["indices"] + 100}))
@@ -139,23 +139,21 @@ def test_sparse_parts_that_make_no_matrix(tmp_path: Path) -> None:
         read(save(tmp_path, y=Y, **arrays))
 
 
-def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_into_memory_is_refused_before_it_is_made(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "physical_memory", lambda: 800)
     _, parts = sparse_parts()
     with mistake("half of this machine's memory"):
         read(save(tmp_path, y=Y, **parts))
 
 
-def test_a_sparse_matrix_of_vast_width_gets_no_names(tmp_path: Path) -> None:
+def test_a_sparse_matrix_of_vast_width_gets_no_names(tmp_path):
     parts = {"data": np.ones(6), "indices": np.zeros(6, int), "indptr": np.arange(7)}
     path = save(tmp_path, y=Y, shape=(6, 10**13), **parts)
     with mistake("the names of", "half of this machine's memory"):
         read_file(path, ColumnChoice(sparse=True), "data set 't'")
 
 
-def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path: Path, monkeypatch) -> None:
+def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path, monkeypatch):
     path = tmp_path / "t.npz"
     np.savez_compressed(path, x=np.zeros((20_000, 3)), y=np.arange(20_000) % 2)
     assert read(path).x.shape == (20_000, 3)  # an array of this size is read
@@ -165,7 +163,7 @@ def test_an_array_that_unpacks_to_far_more_than_itself(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_flipped_bit_is_refused_or_does_no_harm(tmp_path: Path, packing: int) -> None:
+def test_a_flipped_bit_is_refused_or_does_no_harm(tmp_path, packing):
     """Bits of the directory of an archive, that of encryption included, and of an array."""
     path = tmp_path / "t.npz"
     with zipfile.ZipFile(path, "w", packing) as archive:
@@ -187,7 +185,7 @@ def test_a_flipped_bit_is_refused_or_does_no_harm(tmp_path: Path, packing: int) 
     assert n_refused > len(places) // 3
 
 
-def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path: Path) -> None:
+def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path):
     """An archive of 200 bytes that says that it has 32 TB is refused by its header."""
     header, labels = io.BytesIO(), io.BytesIO()
     fields = {"descr": "<f8", "fortran_order": False, "shape": (4 * 10**12, 1)}
@@ -201,9 +199,7 @@ def test_an_array_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path:
         read(path)
 
 
-def test_an_array_that_memory_cannot_hold_is_a_mistake_in_the_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_array_that_memory_cannot_hold_is_a_mistake_in_the_data(tmp_path, monkeypatch):
     path = save(tmp_path, x=X, y=Y)
 
     def refuse(*_: object, **__: object) -> None:

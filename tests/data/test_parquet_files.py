@@ -36,7 +36,7 @@ def read(folder: Path, frame: pd.DataFrame, label: str | int | None = None) -> R
     return read_file(folder / "t.parquet", ColumnChoice(label), "data set 't'")
 
 
-def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
+def test_columns_have_the_roles_that_they_are_given(tmp_path):
     frame = FRAME.assign(sex=["m", None, "m"], day=pd.date_range("2021-03-01", periods=3))
     frame["size"] = [2.0, None, 2.0]
     frame.to_parquet(tmp_path / "t.parquet")
@@ -49,18 +49,18 @@ def test_columns_have_the_roles_that_they_are_given(tmp_path: Path) -> None:
         read_file(tmp_path / "t.parquet", ColumnChoice(), "t")
 
 
-def test_an_index_of_pandas_is_no_feature(tmp_path: Path) -> None:
+def test_an_index_of_pandas_is_no_feature(tmp_path):
     assert read(tmp_path, FRAME.iloc[[2, 0]]).feature_names == ("a", "b", "c", "d")
 
 
-def test_pandas_own_facts_of_a_table_are_not_read(tmp_path: Path) -> None:
+def test_pandas_own_facts_of_a_table_are_not_read(tmp_path):
     table = pyarrow.Table.from_pandas(FRAME).replace_schema_metadata({b"pandas": b'{"a" 1}'})
     parquet.write_table(table, tmp_path / "t.parquet")
     found = read_file(tmp_path / "t.parquet", ColumnChoice("label"), "t")
     assert found.feature_names == ("a", "b", "c", "d")
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_files(tmp_path):
     read(tmp_path, FRAME)
     path = tmp_path / "t.parquet"
     path.write_bytes(path.read_bytes()[:-20])
@@ -73,20 +73,20 @@ def test_damaged_files(tmp_path: Path) -> None:
         read_file(tmp_path, ColumnChoice(), "t")
 
 
-def test_a_column_of_lists_is_named_with_what_it_holds(tmp_path: Path) -> None:
+def test_a_column_of_lists_is_named_with_what_it_holds(tmp_path):
     lists = FRAME.assign(e=[[1, 2], [3], [1, 2]])
     with mistake("column 'e' (3 of 3 rows, such as '[1 2]'"):
         read(tmp_path, lists, "label")
 
 
-def test_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow(tmp_path, monkeypatch):
     FRAME.to_parquet(tmp_path / "t.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with mistake("no package pyarrow", "pip install 'mkldist[parquet]'"):
         read_file(tmp_path / "t.parquet", ColumnChoice(), "t")
 
 
-def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypatch) -> None:
+def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path, monkeypatch):
     rng, n = np.random.default_rng(0), 400
     frame = pd.DataFrame(
         {
@@ -113,20 +113,20 @@ def test_a_table_read_a_few_rows_at_a_time_is_the_same(tmp_path: Path, monkeypat
     assert found.summary == whole.summary
 
 
-def test_a_row_is_named_by_its_place_in_the_file(tmp_path: Path, monkeypatch) -> None:
+def test_a_row_is_named_by_its_place_in_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "BLOCK_BYTES", 1)
     frame = FRAME.assign(label=[b"x", b"y", b"\xff"])
     with mistake("row 3 (from 1)", "UTF-8"):
         read(tmp_path, frame)
 
 
-def test_a_table_that_does_not_fit_is_refused_before_it_is_read(tmp_path: Path, monkeypatch):
+def test_a_table_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "physical_memory", lambda: 2 * 8 * 4 * 3 - 1)
     with mistake("an array of", "half of this machine's memory"):
         read(tmp_path, FRAME)
 
 
-def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path: Path) -> None:
+def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path):
     frame = pd.DataFrame(
         {"a": [1.0, 2, 3, 4], "k": 7.0, "b": [0.0, 1, 1, 0], "label": list("xyxz")}
     )
@@ -137,7 +137,7 @@ def test_constant_columns_leave_in_the_memory_of_the_others(tmp_path: Path) -> N
     assert np.shares_memory(dataset.x, raw_data.x)
 
 
-def test_texts_that_repeat_are_in_memory_once(tmp_path: Path) -> None:
+def test_texts_that_repeat_are_in_memory_once(tmp_path):
     """Half a kilobyte of which each row would take 10 MB."""
     long = pyarrow.array(["x" * 10**7, "y"])
     rows = pyarrow.array([0, 1] * 5_000, pyarrow.int32())

@@ -48,7 +48,7 @@ def spec(**options: Any) -> PreprocessingSpec:
 
 @pytest.mark.parametrize("scale", ORACLES)
 @pytest.mark.parametrize("fit", ["train", "all"])
-def test_agrees_with_scikit_learn(scale: str, fit: str) -> None:
+def test_agrees_with_scikit_learn(scale, fit):
     fitted = X[SPLIT.train] if fit == "train" else X
     expected = ORACLES[scale].fit(fitted).transform(X)
     np.testing.assert_allclose(scaled(spec(scale=scale, fit=fit), X, SPLIT), expected, atol=1e-13)
@@ -56,7 +56,7 @@ def test_agrees_with_scikit_learn(scale: str, fit: str) -> None:
 
 @pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
 @pytest.mark.parametrize("fit", ["train", "all"])
-def test_imputation_and_scaling_are_fitted_on_the_same_rows(impute: str, fit: str) -> None:
+def test_imputation_and_scaling_are_fitted_on_the_same_rows(impute, fit):
     x = np.round(np.where(X > 4, np.nan, X), 1)
     y = np.where(np.arange(20) % 2, 1.0, -1.0)
     dataset = Dataset("t", x, y, ("no", "yes"), tuple("abcd"), impute=impute)
@@ -72,7 +72,7 @@ def test_imputation_and_scaling_are_fitted_on_the_same_rows(impute: str, fit: st
 @pytest.mark.parametrize("impute", ["median", "mean", "most_frequent"])
 @pytest.mark.parametrize("scale", ["zscore", "minmax", "tfidf"])
 @pytest.mark.parametrize("fit", ["train", "all"])
-def test_rows_count_as_often_as_they_weigh(impute, scale, fit) -> None:
+def test_rows_count_as_often_as_they_weigh(impute, scale, fit):
     x = np.round(np.where(X > 4, np.nan, X))
     draw = np.random.default_rng(1)
     weights = draw.integers(0, 4, 20)
@@ -93,14 +93,14 @@ def test_rows_count_as_often_as_they_weigh(impute, scale, fit) -> None:
     assert (one.centre, one.spread) == pytest.approx((two.centre, two.spread))
 
 
-def test_complete_features_are_passed_on() -> None:
+def test_complete_features_are_passed_on():
     dataset = Dataset("t", X, np.ones(20), None)
     assert filled(spec(), dataset, SPLIT) is X
     assert preprocessed(spec(scale="none"), dataset, SPLIT) is X
 
 
 @pytest.mark.parametrize("scale", ORACLES)
-def test_test_rows_have_no_part_in_it(scale: str) -> None:
+def test_test_rows_have_no_part_in_it(scale):
     changed = X.copy()
     changed[SPLIT.test] *= 1000
     first, second = (scaled(spec(scale=scale), x, SPLIT)[SPLIT.train] for x in (X, changed))
@@ -110,7 +110,7 @@ def test_test_rows_have_no_part_in_it(scale: str) -> None:
 
 @pytest.mark.parametrize("scale", ORACLES)
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
-def test_features_constant_in_training_are_only_shifted(scale: str, value: float) -> None:
+def test_features_constant_in_training_are_only_shifted(scale, value):
     x = X.copy()
     x[:, 1] = value
     x[0, 1] = value + 2
@@ -119,14 +119,14 @@ def test_features_constant_in_training_are_only_shifted(scale: str, value: float
     assert result[0, 1] == pytest.approx(2)
 
 
-def test_values_beyond_the_range_of_numbers() -> None:
+def test_values_beyond_the_range_of_numbers():
     x = X.copy()
     x[4, 2] = 1e300
     with mistake("feature 2", "1e+300", "Rescale"):
         scaled(spec(), x, SPLIT)
 
 
-def test_targets_are_scaled_on_the_training_rows_and_back() -> None:
+def test_targets_are_scaled_on_the_training_rows_and_back():
     y = np.random.default_rng(1).normal(150, 70, 20)
     values = Dataset("t", X, y, None)
     for fit in ("train", "all"):
@@ -140,7 +140,7 @@ def test_targets_are_scaled_on_the_training_rows_and_back() -> None:
 
 
 @pytest.mark.parametrize("constant", [0.1, 3.0, 1e150])
-def test_targets_that_do_not_vary_are_only_shifted(constant: float) -> None:
+def test_targets_that_do_not_vary_are_only_shifted(constant):
     y = np.full(20, constant)
     y[0] = -1.0
     scale = target_scale(spec(target="zscore"), Dataset("t", X, y, None), SPLIT)
@@ -172,7 +172,7 @@ def test_new_rows_may_miss_values_where_the_data_miss_none():
 
 
 @pytest.mark.parametrize("fit", ["train", "all"])
-def test_tf_idf_is_that_of_scikit_learn(fit: str) -> None:
+def test_tf_idf_is_that_of_scikit_learn(fit):
     counts = np.random.default_rng(3).poisson(0.3, size=(20, 8)).astype(np.float64)
     counts[SPLIT.train, 0] = 0.0  # a term that only test rows have
     fitted = counts[SPLIT.train] if fit == "train" else counts
@@ -197,7 +197,7 @@ def test_sparse_counts_of_terms_stay_sparse(fit):
 
 
 @pytest.mark.parametrize("block", [100, 2**23])
-def test_a_large_mean_costs_no_digits_of_the_deviation(block: int, monkeypatch) -> None:
+def test_a_large_mean_costs_no_digits_of_the_deviation(block, monkeypatch):
     monkeypatch.setattr(checks, "BLOCK_BYTES", block)
     small = np.random.default_rng(0).normal(size=(2000, 1))
     data = Dataset("t", small + 1e9, small[:, 0], None)

@@ -2,7 +2,6 @@
 
 import errno
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ VALUES = Dataset("v", X, np.linspace(0, 300, 6), None, ("a", "b", "c"))
 
 @pytest.mark.parametrize("mmap", [True, False])
 @pytest.mark.parametrize("dataset", [DATASET, GRAMS, GAPS, VIEWS, VALUES])
-def test_all_comes_back(tmp_path: Path, dataset: Dataset, mmap: bool) -> None:
+def test_all_comes_back(tmp_path, dataset, mmap):
     save_snapshot(tmp_path / "s", dataset, SPLITS)
     found, splits = load_snapshot(tmp_path / "s", mmap=mmap)
     assert found.fingerprint == dataset.fingerprint
@@ -69,23 +68,21 @@ def test_all_comes_back(tmp_path: Path, dataset: Dataset, mmap: bool) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=4))
-def test_splits_of_any_size(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[tuple[int, int]]
-) -> None:
+def test_splits_of_any_size(tmp_path_factory, sizes):
     path = tmp_path_factory.mktemp("snapshot")
     splits = [Split(np.arange(a), np.arange(a, a + b)) for a, b in sizes]
     save_snapshot(path, DATASET, splits)
     assert [s.fingerprint for s in load_snapshot(path)[1]] == [s.fingerprint for s in splits]
 
 
-def test_nothing_is_written_twice(tmp_path: Path) -> None:
+def test_nothing_is_written_twice(tmp_path):
     save_snapshot(tmp_path, DATASET, SPLITS)
     before = {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
     save_snapshot(tmp_path, DATASET, SPLITS)
     assert {p.name: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == before
 
 
-def test_a_reader_of_the_old_snapshot_is_not_disturbed(tmp_path: Path) -> None:
+def test_a_reader_of_the_old_snapshot_is_not_disturbed(tmp_path):
     save_snapshot(tmp_path, DATASET, SPLITS)
     old, _ = load_snapshot(tmp_path, mmap=True)
     changed = Dataset("n", X + 1, Y, ("a", "b"), ("a", "b", "c"))
@@ -98,9 +95,7 @@ def test_a_reader_of_the_old_snapshot_is_not_disturbed(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if is_temporary(path.name)]
 
 
-def test_a_writer_that_dies_leaves_the_old_snapshot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_writer_that_dies_leaves_the_old_snapshot(tmp_path, monkeypatch):
     save_snapshot(tmp_path, DATASET, SPLITS)
 
     def die(*args: object, **kwargs: object) -> None:
@@ -114,13 +109,13 @@ def test_a_writer_that_dies_leaves_the_old_snapshot(
     assert not [path for path in tmp_path.iterdir() if is_temporary(path.name)]
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"a file where|part of the path"):
         save_snapshot(tmp_path / "file" / "s", DATASET, SPLITS)
 
 
-def test_damage_is_found(tmp_path: Path) -> None:
+def test_damage_is_found(tmp_path):
     with mistake("missing, cut short or damaged", error=StoreError):
         load_snapshot(tmp_path / "absent")
     save_snapshot(tmp_path, DATASET, SPLITS)
@@ -162,9 +157,7 @@ def test_damage_is_found(tmp_path: Path) -> None:
         (MemoryError(), "no memory"),
     ],
 )
-def test_a_read_that_fails_is_not_called_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
-) -> None:
+def test_a_read_that_fails_is_not_called_damage(tmp_path, monkeypatch, error, said):
     def refuse(*_: object, **__: object) -> None:
         raise error
 
@@ -177,9 +170,7 @@ def test_a_read_that_fails_is_not_called_damage(
 @pytest.mark.slow
 @pytest.mark.parametrize("mmap", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dataset", quick([DATASET, GRAMS, GAPS], 2))
-def test_a_flipped_bit_anywhere_is_found_and_mended(
-    tmp_path: Path, dataset: Dataset, mmap: bool
-) -> None:
+def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path, dataset, mmap):
     """A snapshot with a flipped bit is refused or reads as before, and a writer mends it."""
     save_snapshot(tmp_path, dataset, SPLITS)
     rng = np.random.default_rng(5)
@@ -202,7 +193,7 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(
             file.write_bytes(whole)
 
 
-def test_a_snapshot_without_a_checksum_is_refused(tmp_path: Path) -> None:
+def test_a_snapshot_without_a_checksum_is_refused(tmp_path):
     save_snapshot(tmp_path, DATASET, SPLITS)
     header = parsed((tmp_path / HEADER).read_bytes())
     (tmp_path / HEADER).write_text(json.dumps(header))

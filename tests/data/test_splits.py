@@ -59,7 +59,7 @@ def made_or_refused(
 
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("stratified", [True, False])
-def test_these_are_the_splits_of_scikit_learn(seed: int, stratified: bool) -> None:
+def test_these_are_the_splits_of_scikit_learn(seed, stratified):
     data = dataset(14, 9)
     shuffle = StratifiedShuffleSplit if stratified else ShuffleSplit
     folds = RepeatedStratifiedKFold if stratified else RepeatedKFold
@@ -82,8 +82,8 @@ SIZES = st.integers(1, 30)
 @settings(deadline=None)
 @given(SIZES, SIZES, st.integers(0, 2**40), st.floats(0.05, 0.95), st.booleans(), st.integers(1, 3))
 def test_holdouts_partition_the_points_or_say_why_not(
-    negative: int, positive: int, seed: int, fraction: float, stratified: bool, repeats: int
-) -> None:
+    negative, positive, seed, fraction, stratified, repeats
+):
     data = dataset(negative, positive)
     spec = {"train_fraction": fraction, "stratified": stratified, "repeats": repeats}
     splits, refusal = made_or_refused(data, seed, **spec)
@@ -108,7 +108,7 @@ def check_partition(split: Split, data: Dataset) -> None:
     assert len(split.test)
 
 
-def test_each_group_is_the_test_part_once() -> None:
+def test_each_group_is_the_test_part_once():
     groups = np.random.default_rng(0).integers(0, 5, 40)
     data = replace(dataset(20, 20), row_groups=groups)
     found = made(data, kind="leave-one-group-out", groups="site")
@@ -119,7 +119,7 @@ def test_each_group_is_the_test_part_once() -> None:
     assert len(made(data, kind="leave-one-group-out", groups="site", first=2)) == 2
 
 
-def test_groups_that_leave_no_class_or_no_rows_to_train_on_are_refused() -> None:
+def test_groups_that_leave_no_class_or_no_rows_to_train_on_are_refused():
     data = replace(dataset(4, 4), row_groups=np.repeat([0, 1], 4))
     with mistake("split 0 of 2", "no point of class", "Merge this group"):
         made(data, kind="leave-one-group-out", groups="site")
@@ -131,7 +131,7 @@ def test_groups_that_leave_no_class_or_no_rows_to_train_on_are_refused() -> None
         made(dataset(4, 4), kind="leave-one-group-out")
 
 
-def test_predefined_partitions_are_taken_as_they_are() -> None:
+def test_predefined_partitions_are_taken_as_they_are():
     data = dataset(2, 2, ([2, 0], [1]), ([3, 1], [0, 2]), ([1, 2], [3]))
     found = made(data, kind="predefined")
     assert [s.train.tolist() for s in found] == [[2, 0], [3, 1], [1, 2]]
@@ -140,7 +140,7 @@ def test_predefined_partitions_are_taken_as_they_are() -> None:
         made(data, kind="predefined", first=4)
 
 
-def test_a_split_that_leaves_a_class_out_is_named() -> None:
+def test_a_split_that_leaves_a_class_out_is_named():
     data = dataset(2, 2, ([0, 2], [1]), ([0, 1], [2]))
     with mistake("split 1 of 2", "no point of class 'yes'", "training part of 2"):
         made(data, kind="predefined")
@@ -148,12 +148,12 @@ def test_a_split_that_leaves_a_class_out_is_named() -> None:
         made(dataset(1, 60), stratified=False, repeats=30, train_fraction=0.1)
 
 
-def test_a_split_without_test_points_is_named() -> None:
+def test_a_split_without_test_points_is_named():
     with mistake("split 0 of 1", "no test or unlabelled point"):
         made(dataset(1, 1, ([0, 1], [])), kind="predefined")
 
 
-def test_too_few_points() -> None:
+def test_too_few_points():
     with mistake("5 folds", "4 points of class 'no', 9 points", "at most 4", "fewer"):
         made(dataset(4, 9), kind="kfold")
     with mistake("at most 5 folds"):
@@ -171,7 +171,7 @@ def values(n: int, *predefined: tuple[list[int], list[int]]) -> Dataset:
 
 
 @pytest.mark.parametrize("stratified", [None, False])
-def test_values_are_divided_without_strata(stratified: bool | None) -> None:
+def test_values_are_divided_without_strata(stratified):
     for splitter, spec in (
         (ShuffleSplit(4, train_size=0.6, random_state=3), {"train_fraction": 0.6, "repeats": 4}),
         (RepeatedKFold(n_splits=3, n_repeats=1, random_state=3), {"kind": "kfold", "folds": 3}),
@@ -183,7 +183,7 @@ def test_values_are_divided_without_strata(stratified: bool | None) -> None:
             np.testing.assert_array_equal(split.test, np.sort(test))
 
 
-def test_what_values_cannot_be_divided_into() -> None:
+def test_what_values_cannot_be_divided_into():
     with mistake("'t'", "stratified = true", "regression", "Remove stratified"):
         made(values(20), stratified=True)
     with mistake("21 folds of 20 points", "at most 20 folds", "fewer folds"):
@@ -202,7 +202,7 @@ def many_classes(*counts: int) -> Dataset:
     return Dataset("t", np.arange(len(y))[:, None] * 1.0, y, names, ("f",))
 
 
-def test_each_of_many_classes_is_divided_in_proportion() -> None:
+def test_each_of_many_classes_is_divided_in_proportion():
     data = many_classes(10, 20, 30)
     for split in made(data, kind="kfold", folds=5):
         assert np.bincount(data.class_numbers[split.train]).tolist() == [8, 16, 24]
@@ -210,7 +210,7 @@ def test_each_of_many_classes_is_divided_in_proportion() -> None:
     assert np.bincount(data.class_numbers[split.test]).tolist() == [5, 10, 15]
 
 
-def test_too_few_points_of_one_of_many_classes() -> None:
+def test_too_few_points_of_one_of_many_classes():
     data = many_classes(9, 3, 7)
     counts = "9 points of class 'a', 3 points of class 'b', 7 points of class 'c'"
     with mistake("5 folds", counts, "at most 3", "fewer"):
@@ -234,7 +234,7 @@ def grouped(groups: np.ndarray = GROUPS) -> Dataset:
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_holdouts_of_groups_are_those_of_scikit_learn(seed: int) -> None:
+def test_holdouts_of_groups_are_those_of_scikit_learn(seed):
     spec = {"groups": "patient", "repeats": 3, "train_fraction": 0.5, "stratified": False}
     found = made(grouped(), seed, **spec)
     splitter = GroupShuffleSplit(n_splits=3, train_size=4, test_size=4, random_state=seed)
@@ -245,7 +245,7 @@ def test_holdouts_of_groups_are_those_of_scikit_learn(seed: int) -> None:
         np.testing.assert_array_equal(split.test, np.sort(test))
 
 
-def test_folds_of_groups_divide_the_groups() -> None:
+def test_folds_of_groups_divide_the_groups():
     found = made(grouped(), 5, kind="kfold", folds=4, groups="patient", stratified=False)
     folds = KFold(4, shuffle=True, random_state=5).split(np.arange(8))
     assert len(found) == 4
@@ -254,7 +254,7 @@ def test_folds_of_groups_divide_the_groups() -> None:
         np.testing.assert_array_equal(split.train, np.setdiff1d(np.arange(24), split.test))
 
 
-def test_groups_that_cannot_be_divided() -> None:
+def test_groups_that_cannot_be_divided():
     with mistake("9 folds of 8 groups", "at most 8 folds"):
         made(grouped(), kind="kfold", folds=9, groups="patient")
     with mistake("1 group in all, none for the training part"):
@@ -273,7 +273,7 @@ def patients(cases: int, of: int, rows: int = 4) -> Dataset:
 
 
 @pytest.mark.parametrize("seed", range(9))
-def test_few_cases_among_patients_are_divided_for_every_seed(seed: int) -> None:
+def test_few_cases_among_patients_are_divided_for_every_seed(seed):
     data = patients(4, 24)
     folds = made(data, seed, kind="kfold", folds=5, repeats=4, groups="patient")
     halves = made(data, seed, repeats=4, groups="patient")
@@ -294,7 +294,7 @@ def test_few_cases_among_patients_are_divided_for_every_seed(seed: int) -> None:
 
 
 @pytest.mark.parametrize("spec", [{"train_fraction": 0.7}, {"kind": "kfold", "folds": 2}])
-def test_repetitions_divide_few_groups_otherwise_while_there_are_other_ways(spec: Any) -> None:
+def test_repetitions_divide_few_groups_otherwise_while_there_are_other_ways(spec):
     spec = {"groups": "centre", **spec}
     splits = made(grouped(), repeats=10, **spec)
     assert len({tuple(split.test) for split in splits}) == len(splits)
@@ -303,7 +303,7 @@ def test_repetitions_divide_few_groups_otherwise_while_there_are_other_ways(spec
 
 
 @pytest.mark.parametrize("n_groups", [100, 400])
-def test_each_class_is_in_folds_of_groups_in_proportion(n_groups: int) -> None:
+def test_each_class_is_in_folds_of_groups_in_proportion(n_groups):
     rng = np.random.default_rng(n_groups)
     groups = np.repeat(np.arange(n_groups), 3)
     y = np.repeat(rng.permutation(np.arange(n_groups) % 10 == 0), 3).astype(int)
@@ -314,7 +314,7 @@ def test_each_class_is_in_folds_of_groups_in_proportion(n_groups: int) -> None:
 
 @settings(deadline=None)
 @given(st.data())
-def test_folds_of_groups_leave_every_class_outside_where_that_can_be(draw: st.DataObject) -> None:
+def test_folds_of_groups_leave_every_class_outside_where_that_can_be(draw):
     k, n = draw.draw(st.integers(2, 4)), draw.draw(st.integers(6, 30))
     groups = np.array(draw.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)))
     y = np.array(draw.draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n)))
@@ -331,7 +331,7 @@ def test_folds_of_groups_leave_every_class_outside_where_that_can_be(draw: st.Da
 
 @pytest.mark.parametrize("order", [None, np.random.default_rng(1).permutation(23)])
 @pytest.mark.parametrize("folds", [2, 5, 22])
-def test_folds_in_time_are_those_of_scikit_learn(order: np.ndarray | None, folds: int) -> None:
+def test_folds_in_time_are_those_of_scikit_learn(order, folds):
     x = np.arange(23.0)
     data = Dataset("t", x[:, None], x, None, ("f",), row_order=order)
     found = made(data, kind="time", folds=folds)
@@ -343,7 +343,7 @@ def test_folds_in_time_are_those_of_scikit_learn(order: np.ndarray | None, folds
         np.testing.assert_array_equal(split.test, np.sort(rows[test]))
 
 
-def test_points_that_cannot_be_divided_in_time() -> None:
+def test_points_that_cannot_be_divided_in_time():
     with mistake("6 folds of 6 points", "at most 5 folds"):
         made(dataset(3, 3), kind="time", folds=6)
     with mistake("split 0 of 2", "no point of class 'yes'", "Set fewer folds"):
@@ -351,9 +351,7 @@ def test_points_that_cannot_be_divided_in_time() -> None:
 
 
 @pytest.mark.parametrize("kind", ["holdout", "kfold", "semi-supervised"])
-def test_splits_that_memory_does_not_hold_are_refused_before_they_are_drawn(
-    monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_splits_that_memory_does_not_hold_are_refused_before_they_are_drawn(monkeypatch, kind):
     labelled = {"labelled_per_class": 2} if kind == "semi-supervised" else {}
     monkeypatch.setattr(kinds, "physical_memory", lambda: 10**6)
     with pytest.raises(SpecError, match=r"splits of data set 't': found \d+,000 splits.* repeats"):
@@ -367,7 +365,7 @@ def pair(train: object, test: object) -> dict[str, np.ndarray]:
     return {"train": np.array(train), "test": np.array(test)}
 
 
-def test_one_row_a_partition() -> None:
+def test_one_row_a_partition():
     found = partitions_of(pair([[0, 1], [2, 3]], [[5], [4]]), N, "t")
     assert [(s.train.tolist(), s.test.tolist()) for s in found] == [([0, 1], [5]), ([2, 3], [4])]
     single = partitions_of(pair([0, 1], [2]), N, "t")
@@ -402,21 +400,21 @@ def test_one_row_a_partition() -> None:
         (pair([[[0]]], [[1]]), ("shape (1, 1, 1)",)),
     ],
 )
-def test_wrong_indices(arrays: dict[str, np.ndarray], words: tuple[str, ...]) -> None:
+def test_wrong_indices(arrays, words):
     with mistake(*words):
         partitions_of(arrays, N, "t")
 
 
 @settings(deadline=None)
 @given(st.permutations(range(N)), st.integers(1, N - 1), st.sets(st.integers(0, N - 1)))
-def test_rows_that_are_kept_stay_in_their_parts(order: list[int], cut: int, kept: set[int]) -> None:
+def test_rows_that_are_kept_stay_in_their_parts(order, cut, kept):
     rows = np.array(sorted(kept), dtype=np.intp)
     (split,) = restricted(partitions_of(pair([order[:cut]], [order[cut:]]), N, "t"), rows, N)
     assert rows[split.train].tolist() == [i for i in order[:cut] if i in kept]
     assert rows[split.test].tolist() == [i for i in order[cut:] if i in kept]
 
 
-def test_a_column_of_words_is_a_partition() -> None:
+def test_a_column_of_words_is_a_partition():
     words = np.array(["test", "Train", "unlabelled", "train", "TEST"])
     split = partition_of_column(words, "t")
     assert (split.train.tolist(), split.test.tolist()) == ([1, 3], [0, 4])
@@ -424,7 +422,7 @@ def test_a_column_of_words_is_a_partition() -> None:
 
 
 @pytest.mark.parametrize("words", [["train", "tset"], ["train", "train"], ["test", "unlabelled"]])
-def test_a_column_of_other_words_is_none(words: list[str]) -> None:
+def test_a_column_of_other_words_is_none(words):
     with mistake("t: split", repr(words[0]), "'train' in some rows"):
         partition_of_column(np.array(words), "t: split")
 
@@ -446,7 +444,7 @@ def number(data: Dataset, rows: np.ndarray, **words: Any) -> int:
 
 
 @pytest.mark.parametrize("seed", [3, 2**32 + 3])
-def test_folds_of_classes_are_stratified(seed: int) -> None:
+def test_folds_of_classes_are_stratified(seed):
     data = classes(*CLASS_SIZES)
     found = inner_folds(data, ROWS, SelectionSpec(folds=3, repeats=2), seed)
     splitter = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=3)
@@ -457,7 +455,7 @@ def test_folds_of_classes_are_stratified(seed: int) -> None:
         assert set(data.y[np.setdiff1d(ROWS, held_out)]) == {0, 1, 2}
 
 
-def test_folds_of_values_are_not() -> None:
+def test_folds_of_values_are_not():
     rows = np.arange(3, 20)
     found = inner_folds(values(25), rows, SelectionSpec(folds=4), 1)
     splitter = RepeatedKFold(n_splits=4, n_repeats=1, random_state=1)
@@ -468,15 +466,13 @@ def test_folds_of_values_are_not() -> None:
 @pytest.mark.parametrize(("sizes", "words", "n_folds"), [
     ((9, 4, 12), {}, 4), ((9, 4), {"repeats": 3}, 12), ((7, 9), {}, 5), ((7, 9), {"folds": 7}, 7),
 ])  # fmt: skip
-def test_the_default_is_five_folds_or_the_size_of_the_smallest_class(
-    sizes: tuple[int, ...], words: dict[str, int], n_folds: int
-) -> None:
+def test_the_default_is_five_folds_or_the_size_of_the_smallest_class(sizes, words, n_folds):
     data, rows = classes(*sizes), np.arange(sum(sizes))
     assert number(data, rows, **words) == n_folds
     assert len(inner_folds(data, rows, SelectionSpec(**words), 0)) == n_folds
 
 
-def test_too_few_points_for_inner_folds() -> None:
+def test_too_few_points_for_inner_folds():
     with mistake(
         "data set 't'",
         "training points of the smallest class: 1",
@@ -491,7 +487,7 @@ def test_too_few_points_for_inner_folds() -> None:
         number(values(9), np.arange(6), folds=7)
 
 
-def test_folds_of_groups_keep_groups_together() -> None:
+def test_folds_of_groups_keep_groups_together():
     groups = np.array([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3])
     data = replace(values(25), row_groups=groups)
     spec = SelectionSpec(folds=3, repeats=1)
@@ -504,7 +500,7 @@ def test_folds_of_groups_keep_groups_together() -> None:
     assert number(replace(data, row_groups=np.arange(25) % 3), ROWS) == 3
 
 
-def test_groups_that_cannot_be_folded() -> None:
+def test_groups_that_cannot_be_folded():
     data = replace(values(25), row_groups=np.arange(25) % 3)
     with mistake("folds = 4", "at most 3, the groups of the training part"):
         number(data, ROWS, folds=4)
@@ -609,9 +605,7 @@ AMOUNTS = st.one_of(
     st.sampled_from([0.0, 0.25]),
     st.integers(0, 2**40),
 )
-def test_the_three_parts_are_all_points_once(
-    sizes: list[int], amount: dict[str, Any], test_fraction: float, seed: int
-) -> None:
+def test_the_three_parts_are_all_points_once(sizes, amount, test_fraction, seed):
     data = shuffled(*sizes)
     splits = partly_labelled(data, seed, test_fraction=test_fraction, repeats=3, **amount)
     assert len(splits) == 3
@@ -634,7 +628,7 @@ def test_the_three_parts_are_all_points_once(
             assert abs(n_test - len(split.test) * size / sum(sizes)) < 1 + 1e-9
 
 
-def test_more_repeats_begin_with_those_of_fewer() -> None:
+def test_more_repeats_begin_with_those_of_fewer():
     data = shuffled(20, 30)
     few = partly_labelled(data, 3, labelled_per_class=4, test_fraction=0.2, repeats=2)
     many = partly_labelled(data, 3, labelled_per_class=4, test_fraction=0.2, repeats=6)
@@ -645,7 +639,7 @@ def test_more_repeats_begin_with_those_of_fewer() -> None:
     assert not set(prints) & {split.fingerprint for split in other}
 
 
-def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None:
+def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise():
     data = shuffled(90, 30)
     drawn = partly_labelled(data, labelled=20, repeats=20)
     assert {tuple(counts(data, split.train)) for split in drawn} == {(15, 5)}
@@ -676,14 +670,12 @@ def test_labelled_points_in_proportion_unless_the_sweep_says_otherwise() -> None
         ((1, 5000), {"labelled": 2, "stratified": False}, ("1000 draws", "stratified")),
     ],
 )
-def test_too_few_points_to_be_labelled(
-    sizes: tuple[int, ...], words: dict[str, Any], said: list[str]
-) -> None:
+def test_too_few_points_to_be_labelled(sizes, words, said):
     with mistake("data set 't'", *said):
         partly_labelled(shuffled(*sizes), **words)
 
 
-def test_values_of_regression_have_no_classes_to_draw_of() -> None:
+def test_values_of_regression_have_no_classes_to_draw_of():
     data = Dataset("t", np.arange(9.0)[:, None], np.arange(9.0), None, ("f",))
     with mistake("regression", "classes", "splits = {...}"):
         partly_labelled(data, labelled=4)
@@ -710,6 +702,6 @@ def test_values_of_regression_have_no_classes_to_draw_of() -> None:
         ({"labelled_per_class": 4, "stratified": False}, "found stratified = false"),
     ],
 )
-def test_words_that_do_not_fit_together(words: dict[str, Any], said: str) -> None:
+def test_words_that_do_not_fit_together(words, said):
     with pytest.raises(ValidationError, match=said):
         SplitsSpec(**{"kind": "semi-supervised"} | words)

@@ -28,9 +28,7 @@ def read(folder: Path, text: str | bytes, **columns: object) -> RawData:
 
 @pytest.mark.parametrize("zero_based", [True, False])
 @pytest.mark.parametrize("comment", [None, "made: by\nsomeone"])
-def test_what_scikit_learn_writes_and_reads(
-    tmp_path: Path, zero_based: bool, comment: str | None
-) -> None:
+def test_what_scikit_learn_writes_and_reads(tmp_path, zero_based, comment):
     x = random_array((20, 9), density=0.4, format="csr", random_state=1)
     y = np.where(np.arange(20) % 3, 1, -1)
     path = tmp_path / "t.svm"
@@ -41,7 +39,7 @@ def test_what_scikit_learn_writes_and_reads(
     np.testing.assert_array_equal(found.labels, labels)
 
 
-def test_details_of_the_format(tmp_path: Path) -> None:
+def test_details_of_the_format(tmp_path):
     text = "# head\n+1 1:2 2:0.5 # 9:9\n\n-1 3:1e-3\n+1\n"
     for content in (text, gzip.compress(text.encode())):
         found = read(tmp_path, content)
@@ -55,14 +53,12 @@ def test_details_of_the_format(tmp_path: Path) -> None:
     ["1 1:a", "1 x:1", "1 5", "1 -2:1", "1 99999999999:1", "1 2:1 2:3", "1 2:1 1:3", "1:2 2:3",
      "1,2 2:3", "spam 1:2"],
 )  # fmt: skip
-def test_wrong_lines_are_named(tmp_path: Path, line: str) -> None:
+def test_wrong_lines_are_named(tmp_path, line):
     with mistake("line 2", repr(line)):
         read(tmp_path, f"1 1:1\n{line}\n")
 
 
-def test_files_without_features_or_too_many(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_without_features_or_too_many(tmp_path, monkeypatch):
     with mistake("no features"):
         read(tmp_path, "1\n-1\n")
     with mistake("no label option"):
@@ -72,7 +68,7 @@ def test_files_without_features_or_too_many(
         read(tmp_path, "1 1:1\n-1 2000000000:1\n")
 
 
-def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path: Path) -> None:
+def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path):
     points = np.random.default_rng(0).normal(size=(7, 3))
     gram = np.exp(-((points[:, None] - points) ** 2).sum(-1))
     order = [3, 0, 1, 6, 2, 5, 4]  # of the rows in the file
@@ -107,7 +103,7 @@ def test_precomputed_kernels_of_libsvm_are_a_gram_matrix(tmp_path: Path) -> None
     assert read(tmp_path, counts).grams is None  # features from index 0
 
 
-def test_queries_are_groups_that_splits_keep_whole(tmp_path: Path) -> None:
+def test_queries_are_groups_that_splits_keep_whole(tmp_path):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(10), 4)
     text = "\n".join(

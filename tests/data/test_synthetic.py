@@ -23,7 +23,7 @@ def draw(name: str, seed: int = 0, **options: Any) -> tuple[np.ndarray, np.ndarr
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_drawn_from_the_seed_alone(name: str) -> None:
+def test_drawn_from_the_seed_alone(name):
     x, labels, found = draw(name, n=60)
     again, same, _ = draw(name, n=60)
     np.testing.assert_array_equal(x, again)
@@ -36,7 +36,7 @@ def test_drawn_from_the_seed_alone(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_ringnorm_has_breimans_moments() -> None:
+def test_ringnorm_has_breimans_moments():
     x, labels, _ = draw("ringnorm", n=MANY)
     wide, narrow = x[labels == 1], x[labels == 2]
     np.testing.assert_allclose(wide.mean(axis=0), 0, atol=0.07)
@@ -45,14 +45,14 @@ def test_ringnorm_has_breimans_moments() -> None:
     np.testing.assert_allclose(np.cov(narrow.T), np.eye(20), atol=0.05)
 
 
-def test_twonorm_has_breimans_bayes_error() -> None:
+def test_twonorm_has_breimans_bayes_error():
     x, labels, _ = draw("twonorm", n=MANY)
     # The optimal rule is the sign of the sum; its error is Φ(-2) = 2.3 %.
     wrong = np.mean((x.sum(axis=1) > 0) != (labels == 1))
     assert abs(wrong - 0.02275) < 0.003
 
 
-def test_waveform_mixes_two_of_three_triangles() -> None:
+def test_waveform_mixes_two_of_three_triangles():
     x, labels, _ = draw("waveform", n=MANY)
     assert np.unique(labels).tolist() == [1, 2, 3]
     triangle = np.array([0, 1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1, 0, *[0] * 8])
@@ -66,7 +66,7 @@ def test_waveform_mixes_two_of_three_triangles() -> None:
 
 
 @pytest.mark.slow
-def test_moons_are_those_of_scikit_learn() -> None:
+def test_moons_are_those_of_scikit_learn():
     x, labels, _ = draw("two_moons", n=2000, noise=0)
     moons, which = make_moons(4000, noise=0)
     for label in (1, 2):
@@ -75,14 +75,14 @@ def test_moons_are_those_of_scikit_learn() -> None:
     assert np.bincount(labels).tolist() == [0, 1000, 1000]
 
 
-def test_circles_lie_in_each_other() -> None:
+def test_circles_lie_in_each_other():
     x, labels, _ = draw("two_circles", n=301, noise=0, factor=0.25)
     np.testing.assert_allclose(np.hypot(*x.T), np.where(labels == 1, 1, 0.25))
     assert np.bincount(labels).tolist() == [0, 151, 150]
 
 
 @pytest.mark.parametrize(("points", "inner"), [(5, 0.5), (4, 0.3), (3, 0.5)])
-def test_stars_are_polygons(points: int, inner: float) -> None:
+def test_stars_are_polygons(points, inner):
     x, labels, _ = draw("star", n=600, points=points, inner=inner)
     angle = np.pi / points * np.arange(2 * points)
     radius = np.where(np.arange(2 * points) % 2, inner, 1.0)
@@ -101,7 +101,7 @@ def within(corners: np.ndarray, x: np.ndarray) -> np.ndarray:
     return inside
 
 
-def test_a_gap_around_a_star() -> None:
+def test_a_gap_around_a_star():
     x, labels, _ = draw("star", n=600, gap=0.25)
     whole, labels_of_whole, _ = draw("star", n=600)
     radius = np.hypot(*x[labels == 2].T)
@@ -110,7 +110,7 @@ def test_a_gap_around_a_star() -> None:
     assert outside > 5 * cdist(whole[labels_of_whole == 1], whole[labels_of_whole == 2]).min()
 
 
-def test_only_the_support_bears_on_the_class() -> None:
+def test_only_the_support_bears_on_the_class():
     x, labels, found = draw("mkl_known_support", n=MANY, d=6, support=2, noise=0)
     np.testing.assert_array_equal(labels == 2, np.sin(np.pi * x[:, :2]).sum(axis=1) > 0)
     assert found.groups == {"support": (0, 1), "noise": (2, 3, 4, 5)}
@@ -136,7 +136,7 @@ def test_only_the_support_bears_on_the_class() -> None:
         ("mkl_known_support", {"support": 30}, ("options.support", "at most d = 20")),
     ],
 )
-def test_wrong_options(name: str, options: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_wrong_options(name, options, words):
     with mistake("data set 't': options.", *words):
         generate(name, options, 0, "data set 't'")
 
@@ -154,15 +154,13 @@ def test_wrong_options(name: str, options: dict[str, Any], words: tuple[str, ...
         ("twonorm", {"d": 10**5}, "t: options.d: found 7,400 points, which need 5.5 GiB of memory"),
     ],
 )  # fmt: skip
-def test_too_many_points_are_refused_with_what_they_need(
-    monkeypatch: pytest.MonkeyPatch, name: str, options: dict[str, Any], words: str
-) -> None:
+def test_too_many_points_are_refused_with_what_they_need(monkeypatch, name, options, words):
     monkeypatch.setattr(kinds, "physical_memory", lambda: 10**6)
     with mistake(words, error=SpecError):
         generate(name, options, 0, "t")
 
 
-def test_friedman1_is_that_of_scikit_learn_but_for_the_noise() -> None:
+def test_friedman1_is_that_of_scikit_learn_but_for_the_noise():
     x, y, found = draw("friedman1", n=200, d=7, noise=0)
     expected = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2
     np.testing.assert_allclose(y, expected + 10 * x[:, 3] + 5 * x[:, 4])

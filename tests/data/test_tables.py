@@ -33,11 +33,11 @@ NAMES = ["a", "b", "label"]
 @pytest.mark.parametrize(("label", "position"), [
     (None, 2), ("label", 2), ("a", 0), (0, 0), (1, 1), (-1, 2), (-3, 0),
 ])  # fmt: skip
-def test_the_label_by_name_position_and_default(label: str | int | None, position: int) -> None:
+def test_the_label_by_name_position_and_default(label, position):
     assert label_position(NAMES, label, "t") == position
 
 
-def test_the_label_column_must_be_there() -> None:
+def test_the_label_column_must_be_there():
     with mistake("no column 'labl'", "Did you mean 'label'?"):
         label_position(NAMES, "labl", "t")
     with mistake("no column 'zzz'", "the columns a, b, label"):
@@ -50,11 +50,11 @@ def test_the_label_column_must_be_there() -> None:
 
 
 @pytest.mark.parametrize("name", ["class", "Label", "TARGET", "y", "Diagnosis"])
-def test_a_label_is_known_by_its_name_wherever_it_stands(name: str) -> None:
+def test_a_label_is_known_by_its_name_wherever_it_stands(name):
     assert label_position(["a", name, "b"], None, "t") == 1
 
 
-def test_a_label_that_is_not_known_by_its_name_is_asked_for() -> None:
+def test_a_label_that_is_not_known_by_its_name_is_asked_for():
     with mistake("no label, and no column that is called", "one of 'b', 'disease', 'a'"):
         label_position(["disease", "a", "b"], None, "t")
     with mistake("columns 'class' and 'y'", "Set label = one of 'class', 'y'"):
@@ -65,7 +65,7 @@ def read(frame: pd.DataFrame, **columns: Any) -> RawData:
     return table_data(frame_table(frame, "t"), ColumnChoice(**columns), "t")
 
 
-def test_every_column_has_one_role() -> None:
+def test_every_column_has_one_role():
     numbers = {"number": np.arange(12), "age": [40.0, 30.0, 50.0, 60.0] * 3}
     frame = pd.DataFrame({**numbers, "sex": ["m", "f"] * 6, "note": "x", "ill": ["a", "b"] * 6})
     raw = read(frame, label="ill", id="number", ignore=("note",), categorical=("sex",))
@@ -94,13 +94,13 @@ def test_every_column_has_one_role() -> None:
     (ColumnChoice("a", id="a"), ("'a' as the label and in another role",)),
     (ColumnChoice(ignore=("a", "b")), ("no feature column", "Ignore fewer")),
 ])  # fmt: skip
-def test_roles_that_columns_cannot_have(choice: ColumnChoice, words: tuple[str, ...]) -> None:
+def test_roles_that_columns_cannot_have(choice, words):
     with mistake(*words):
         feature_columns(NAMES, choice, "t")
 
 
 @pytest.mark.parametrize("key", ["id", "ignore", "categorical"])
-def test_sources_without_columns_take_none(key: str) -> None:
+def test_sources_without_columns_take_none(key):
     ColumnChoice("y").check_label_alone("t")
     with mistake(f"{key}, but no table of columns", f"Remove {key}"):
         ColumnChoice(**{key: ("a",)}).check_label_alone("t")
@@ -108,7 +108,7 @@ def test_sources_without_columns_take_none(key: str) -> None:
         ColumnChoice(of_splits=("a",)).check_label_alone("t")
 
 
-def test_names_that_are_missing_or_twice() -> None:
+def test_names_that_are_missing_or_twice():
     check_names(NAMES, "t")
     with mistake("the name 'a' of columns 1, 3", "Rename"):
         check_names(["a", "b", "a", "label"], "t")
@@ -121,14 +121,14 @@ def test_names_that_are_missing_or_twice() -> None:
 @pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["red", "blue", "Blue", "10 cm"]), min_size=5, max_size=9))
-def test_indicators_are_those_of_scikit_learn(texts: list[str]) -> None:
+def test_indicators_are_those_of_scikit_learn(texts):
     expected = OneHotEncoder(sparse_output=False).fit_transform(np.array(texts)[:, None])
     found = read(pd.DataFrame({"c": texts, "label": "x"}), categorical=("c",))
     np.testing.assert_array_equal(found.x, expected)
     assert found.feature_names == tuple(f"c={name}" for name in sorted(set(texts)))
 
 
-def test_categories_follow_the_numbers_and_form_groups() -> None:
+def test_categories_follow_the_numbers_and_form_groups():
     sizes = ["2", "10", "2", "", "10", "NA"]
     frame = pd.DataFrame({"size": sizes, "sex": ["m", "f"] * 3, "age": np.arange(6.0), "y": 1})
     found = read(frame, categorical=("size", "sex"))
@@ -151,7 +151,7 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_columns_of_all_kinds() -> None:
+def test_columns_of_all_kinds():
     nan = np.nan
     found = frame_features(FRAME, "t")
     expected = [[1, 0.5, 1, 1, 1, 7], [2, nan, 0, nan, nan, 8], [3, -1, 1, 3, 2.5, 7]]
@@ -160,7 +160,7 @@ def test_columns_of_all_kinds() -> None:
     assert found.flags.c_contiguous
 
 
-def test_labels_of_all_kinds() -> None:
+def test_labels_of_all_kinds():
     assert frame_labels(FRAME["c"]).tolist() == ["True", "False", "True"]
     np.testing.assert_array_equal(frame_labels(FRAME["d"]), [1, np.nan, 3])
     assert frame_labels(FRAME["e"]).tolist() == ["1", "", "2.5"]
@@ -168,7 +168,7 @@ def test_labels_of_all_kinds() -> None:
 
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "uint64"])
-def test_large_whole_numbers_of_labels_keep_their_digits(kind: str, monkeypatch) -> None:
+def test_large_whole_numbers_of_labels_keep_their_digits(kind, monkeypatch):
     labels = [2**53, 2**53 + 1, 2**53]
     assert frame_labels(pd.Series(labels, dtype=kind)).tolist() == labels
     assert frame_labels(pd.Series([2**53, 1, 2], dtype=kind)).dtype == np.float64
@@ -177,7 +177,7 @@ def test_large_whole_numbers_of_labels_keep_their_digits(kind: str, monkeypatch)
     assert read(frame).labels.tolist() == frame["y"].tolist()
 
 
-def test_text_in_feature_columns() -> None:
+def test_text_in_feature_columns():
     with mistake("column 'colour' (3 of 3 rows, such as 'red' in row 0 (from 0))", "get_dummies"):
         frame_features(FRAME.assign(colour=["red", "blue", "red"]), "t")
     many = pd.DataFrame({f"f{i}": ["x", "y"] for i in range(12)})
@@ -191,19 +191,19 @@ def test_text_in_feature_columns() -> None:
 
 
 @pytest.mark.parametrize("date", [pd.Timestamp("2020-01-31"), "31.1.2020"])
-def test_dates_are_to_be_turned_into_numbers(date: object) -> None:
+def test_dates_are_to_be_turned_into_numbers(date):
     with mistake("dates in column 'seen'", "Turn dates into numbers, such as (dates - dates"):
         frame_features(FRAME.assign(seen=date), "t")
     with mistake("dates in column 'seen'", 'ignore = ["seen"]', 'kind = "time"'):
         read(FRAME.assign(seen=date, label="x"))
 
 
-def test_no_feature_column() -> None:
+def test_no_feature_column():
     with mistake("a label column alone"):
         frame_features(FRAME[[]], "t")
 
 
-def test_bytes_are_texts_in_utf8() -> None:
+def test_bytes_are_texts_in_utf8():
     column = pd.Series([b"ab", "gé".encode(), None], name="dna")
     assert frame_texts(column) == ["ab", "gé", ""]
     assert frame_labels(column).tolist() == ["ab", "gé", ""]
@@ -217,7 +217,7 @@ def problems() -> TableProblems:
     return TableProblems("t.csv", 5)
 
 
-def test_all_mistakes_are_in_one_message(problems: TableProblems) -> None:
+def test_all_mistakes_are_in_one_message(problems):
     for line in range(2, 12):
         problems.no_number("sex", f"line {line}", "male")
         problems.no_number("admitted", f"line {line}", "2021-03-01")
@@ -239,7 +239,7 @@ def test_all_mistakes_are_in_one_message(problems: TableProblems) -> None:
 
 
 @pytest.mark.parametrize("text", ["2021-03-01", "1.3.2021", "03/01/21", "2021-03-01 12:30"])
-def test_dates_are_told_from_text(problems: TableProblems, text: str) -> None:
+def test_dates_are_told_from_text(problems, text):
     problems.no_number("admitted", "line 2", text)
     with mistake(f"a date {text!r}", 'ignore = ["admitted"]', "numbers of days"):
         problems.check(1)

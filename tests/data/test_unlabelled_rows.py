@@ -36,7 +36,7 @@ def loaded(file: Path, splits: SplitsSpec, **words: Any):
     return load_dataset(spec, (), Path(), 0, splits)
 
 
-def test_they_are_left_out_if_asked_and_counted(file: Path) -> None:
+def test_they_are_left_out_if_asked_and_counted(file):
     data = loaded(file, SplitsSpec(), unlabelled="drop")
     assert (data.n_points, data.summary.n_rows) == (18, 30)
     assert data.summary.left_out[0] == "12 rows without a label"
@@ -44,7 +44,7 @@ def test_they_are_left_out_if_asked_and_counted(file: Path) -> None:
     np.testing.assert_array_equal(data.x, X[:18])
 
 
-def test_categories_that_are_constant_without_them_are_dropped_and_counted(file: Path) -> None:
+def test_categories_that_are_constant_without_them_are_dropped_and_counted(file):
     file.write_text(file.read_text().replace("unlabelled", "train", 6))
     spec = DatasetSpec(name="t", file=str(file), categorical=["part"], unlabelled="drop")
     data = load_dataset(spec, (), Path(), 0, SplitsSpec())
@@ -53,12 +53,12 @@ def test_categories_that_are_constant_without_them_are_dropped_and_counted(file:
 
 
 @pytest.mark.parametrize("kind", ["holdout", "kfold"])
-def test_they_are_refused_in_supervised_splits(file: Path, kind: Any) -> None:
+def test_they_are_refused_in_supervised_splits(file, kind):
     with mistake("no label in 12 of 30 rows", 'unlabelled = "drop"'):
         loaded(file, SplitsSpec(kind=kind))
 
 
-def test_they_stay_in_unlabelled_parts(file: Path) -> None:
+def test_they_stay_in_unlabelled_parts(file):
     given = SplitsSpec(kind="predefined", column="part")
     data = loaded(file, given)
     [split] = make_splits(given, data, 0)
@@ -72,14 +72,14 @@ def test_they_stay_in_unlabelled_parts(file: Path) -> None:
         assert set(np.flatnonzero(WITHOUT)) < set(split.unlabelled)
 
 
-def test_a_training_part_that_holds_one_is_refused(file: Path) -> None:
+def test_a_training_part_that_holds_one_is_refused(file):
     file.write_text(file.read_text().replace("unlabelled", "train", 10))
     given = SplitsSpec(kind="predefined", column="part")
     with mistake("no label in 4 of 22 rows of its training part"):
         make_splits(given, loaded(file, given), 0)
 
 
-def test_scores_of_unlabelled_rows_count_those_with_a_label(file: Path, tmp_path: Path) -> None:
+def test_scores_of_unlabelled_rows_count_those_with_a_label(file, tmp_path):
     spec = {
         "name": "semi",
         "datasets": [{"name": "t", "file": str(file)}],

@@ -40,7 +40,7 @@ def made(x: np.ndarray = X, **options: Any) -> Dataset:
     return validate(spec, raw, "data set 't'")
 
 
-def test_rows_columns_names_and_partitions_stay_together() -> None:
+def test_rows_columns_names_and_partitions_stay_together():
     found = made(groups={"g": ["size", 0], "n": [2]})
     np.testing.assert_array_equal(found.x, [[1, 3], [2, 2], [8, np.nan]])
     assert found.impute == "median"
@@ -52,13 +52,13 @@ def test_rows_columns_names_and_partitions_stay_together() -> None:
     assert (found.name, found.classes, found.origin) == ("t", ("a", "b"), "here")
 
 
-def test_constant_features_may_stay() -> None:
+def test_constant_features_may_stay():
     found = made(drop_constant=False, groups={"g": ["flat"]})
     assert found.feature_names == NAMES
     assert found.groups["g"] == (1,)
 
 
-def test_imputation_counts_only_where_a_value_is_missing() -> None:
+def test_imputation_counts_only_where_a_value_is_missing():
     complete = X[:, [0, 0, 0]]
     whole, plain = made(complete), made(complete, impute=None)
     assert whole.impute is None
@@ -67,20 +67,20 @@ def test_imputation_counts_only_where_a_value_is_missing() -> None:
     assert len(prints) == 3
 
 
-def test_what_was_done_is_accounted_for() -> None:
+def test_what_was_done_is_accounted_for():
     summary = made().summary
     assert (summary.n_rows, summary.missing, summary.constant) == (4, (1, 1), ("flat",))
     assert summary.notes == ("class 'a' has 2 rows only", "class 'b' has 1 row only")
 
 
-def test_missing_and_infinite_values_are_refused() -> None:
+def test_missing_and_infinite_values_are_refused():
     with mistake("'size' (1)", "of 3 rows", "impute"):
         made(impute=None)
     with mistake("infinite values in 'age' (4)"):
         made(X * [np.inf, 1, 1], positive="a")
 
 
-def test_features_that_are_all_constant() -> None:
+def test_features_that_are_all_constant():
     with mistake("3 features, all of them constant", "label"):
         made(np.ones((4, 3)))
 
@@ -96,12 +96,12 @@ def test_features_that_are_all_constant() -> None:
         ([], ("no features",)),
     ],
 )
-def test_wrong_groups(members: list[int | str], words: tuple[str, ...]) -> None:
+def test_wrong_groups(members, words):
     with mistake("groups.g", *words):
         made(groups={"g": members})
 
 
-def test_gram_matrices_are_cut_to_the_classes() -> None:
+def test_gram_matrices_are_cut_to_the_classes():
     grams = np.arange(32.0).reshape(2, 4, 4)
     raw = RawData(LABELS, None, partitions=(PARTITION,), grams=grams)
     found = validate(DatasetSpec(name="t", grams="g", classes=("a", "b")), raw, "t")
@@ -115,7 +115,7 @@ def test_gram_matrices_are_cut_to_the_classes() -> None:
             validate(DatasetSpec(name="t", grams="g", positive="a", **option), raw, "t")
 
 
-def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
+def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows():
     of_splits = {"groups": np.array(["p", "q", "", "p"]), "order": np.array(["4", "3", "2", "1"])}
     grams = np.arange(32.0).reshape(2, 4, 4)
     raw = RawData(LABELS, None, grams=grams, of_splits=of_splits)
@@ -129,7 +129,7 @@ def test_gram_matrices_keep_the_groups_and_the_order_of_their_rows() -> None:
 
 
 @pytest.mark.parametrize("missing", ["", "nan", " NA "])
-def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
+def test_kept_rows_without_a_group_are_refused(missing):
     of_splits = {"ward": np.array(["p", missing, "p", "q"])}
     raw = RawData(LABELS, X, NAMES, of_splits=of_splits, row_labels=in_lines([2, 4, 5, 6]))
     spec = DatasetSpec(name="t", impute="median", positive="a")
@@ -141,7 +141,7 @@ def test_kept_rows_without_a_group_are_refused(missing: str) -> None:
     assert kept.row_groups.tolist() == [0, 0, 1]
 
 
-def test_values_are_labels_of_every_row() -> None:
+def test_values_are_labels_of_every_row():
     raw = RawData(np.array(["1.5", "-2", "30", "4"]), X, NAMES, (PARTITION,))
     spec = DatasetSpec(name="t", task="regression", impute="median")
     found = validate(spec, raw, "data set 't'")
@@ -151,7 +151,7 @@ def test_values_are_labels_of_every_row() -> None:
     assert found.predefined[0].train.tolist() == [3, 1]
 
 
-def test_the_source_says_what_its_labels_are_unless_the_user_does() -> None:
+def test_the_source_says_what_its_labels_are_unless_the_user_does():
     raw = RawData(np.array([1.0, 0.0, 1.0, 0.0]), X[:, :2], NAMES[:2], task="regression")
     assert validate(DatasetSpec(name="t"), raw, "t").y.tolist() == [1.0, 0.0, 1.0, 0.0]
     as_classes = validate(DatasetSpec(name="t", task="classification"), raw, "t")
@@ -160,7 +160,7 @@ def test_the_source_says_what_its_labels_are_unless_the_user_does() -> None:
         validate(DatasetSpec(name="t", positive="1"), raw, "t")
 
 
-def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
+def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets():
     raw = RawData(np.array([1.0, -1.0, 1.0, -1.0]), X[:, :2], NAMES[:2])
     one, other = (
         validate(DatasetSpec(name="t", task=task), raw, "t")
@@ -170,7 +170,7 @@ def test_the_same_numbers_as_classes_and_as_values_are_two_data_sets() -> None:
     assert one.fingerprint != other.fingerprint
 
 
-def test_some_points_of_each_class() -> None:
+def test_some_points_of_each_class():
     labels = np.repeat(["a", "b", "c"], [50, 7, 9])
     x = np.arange(66.0)[:, None] * [1, 2]
     raw = RawData(labels, x, ("f", "g"), (Split(np.arange(40), np.arange(40, 66)),))
@@ -211,7 +211,7 @@ def said(folder: Path, fit: str = "train", **entry: Any) -> list[str]:
     return summary_lines(load_dataset(spec, [], folder, 0), PreprocessingSpec(fit=fit))
 
 
-def test_everything_that_was_decided_is_said(folder: Path) -> None:
+def test_everything_that_was_decided_is_said(folder):
     assert said(folder) == [
         "t: 21 rows, 4 features, classification",
         "  label:     column 'disease', chosen by label = \"disease\"",
@@ -227,7 +227,7 @@ def test_everything_that_was_decided_is_said(folder: Path) -> None:
     ]
 
 
-def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder: Path) -> None:
+def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder):
     lines = said(folder, "all", classes=("no", "yes"), id="number", impute="most_frequent")
     assert lines[0] == "t: 14 of 21 rows, 3 features, classification"
     assert lines[2] == "  classes:   no (7 rows) is -1, yes (7 rows) is +1"
@@ -237,7 +237,7 @@ def test_of_two_classes_the_signs_are_said_and_of_rows_those_left_out(folder: Pa
     assert "6 rows are equal to others in all features, such as line 5 and line 15" in lines[-1]
 
 
-def test_values_and_gram_matrices() -> None:
+def test_values_and_gram_matrices():
     y = np.array([25.0, 346, 100])
     values = Dataset("v", np.eye(3), y, None, ("a", "b", "c"))
     assert summary_lines(values, PreprocessingSpec()) == [
@@ -249,7 +249,7 @@ def test_values_and_gram_matrices() -> None:
     assert first == "g: 3 rows, 7 Gram matrices, classification"
 
 
-def test_groups_are_counted() -> None:
+def test_groups_are_counted():
     y = np.array([1.0, -1, 1, -1])
     groups = np.array([0, 1, 1, 0])
     dataset = Dataset("t", np.eye(4), y, ("no", "yes"), tuple("abcd"), row_groups=groups)
@@ -263,9 +263,7 @@ NAN, INF = np.nan, np.inf
 
 
 @pytest.mark.parametrize("block_bytes", [2**23, 100])
-def test_gaps_and_infinite_values_are_counted_or_refused_by_column(
-    block_bytes: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gaps_and_infinite_values_are_counted_or_refused_by_column(block_bytes, monkeypatch):
     monkeypatch.setattr(checks, "BLOCK_BYTES", block_bytes)
     assert check_values(np.eye(3), LETTERS, "median", "t") == (0, 0)
     x = np.array([[NAN, 1, NAN], [1, 2, 3], [NAN, 2, 3]])
@@ -281,7 +279,7 @@ def test_gaps_and_infinite_values_are_counted_or_refused_by_column(
         check_values(np.full((2, 20), NAN), [f"f{i}" for i in range(20)], None, "t")
 
 
-def test_a_split_must_know_a_value_of_every_feature() -> None:
+def test_a_split_must_know_a_value_of_every_feature():
     x = np.array([[1, NAN, 1], [2, NAN, NAN], [3, 5, 2], [4, 6, 3]])
     whole, part = Split(np.array([1, 2]), np.array([3])), Split(np.array([0, 1]), np.array([3]))
     unlabelled = Split(np.array([0, 1]), np.array([3]), np.array([2]))
@@ -298,24 +296,24 @@ def drawn(count: int, seed: int = 0) -> np.ndarray:
     return drawn_per_class(Y, count, seed, LETTERS, "t.csv")
 
 
-def test_each_class_has_its_count_of_distinct_rows() -> None:
+def test_each_class_has_its_count_of_distinct_rows():
     rows = drawn(7)
     assert (np.diff(rows) > 0).all()
     assert np.bincount(Y[rows].astype(int)).tolist() == [7, 7, 7]
     assert drawn(30).size == 90
 
 
-def test_the_seed_decides() -> None:
+def test_the_seed_decides():
     np.testing.assert_array_equal(drawn(7, 4), drawn(7, 4))
     assert drawn(7, 4).tolist() != drawn(7, 5).tolist()
 
 
-def test_a_class_of_fewer_points() -> None:
+def test_a_class_of_fewer_points():
     with mistake("t.csv: per_class", "30 points of class 'a'", "at most 30"):
         drawn(31)
 
 
-def test_a_part_keeps_the_proportions_of_the_classes() -> None:
+def test_a_part_keeps_the_proportions_of_the_classes():
     for count in (3, 4, 40, 120):
         rows = drawn_points(Y, count, 0, stratified=True, where="t.csv")
         counts = np.bincount(Y[rows].astype(int), minlength=3)
@@ -329,19 +327,19 @@ def test_a_part_keeps_the_proportions_of_the_classes() -> None:
     assert again.tolist() != other.tolist()
 
 
-def test_a_rare_class_keeps_a_point() -> None:
+def test_a_rare_class_keeps_a_point():
     y = np.repeat([0.0, 1.0], [1, 999])
     assert 0 in drawn_points(y, 10, 0, stratified=True, where="t.csv")
 
 
-def test_points_of_real_values_are_drawn_about_equally_often() -> None:
+def test_points_of_real_values_are_drawn_about_equally_often():
     times = np.zeros(50)
     for seed in range(400):
         times[drawn_points(np.arange(50.0), 10, seed, stratified=False, where="t.csv")] += 1
     assert (np.abs(times - 80) < 5 * np.sqrt(80)).all()
 
 
-def test_more_points_than_there_are_or_fewer_than_classes() -> None:
+def test_more_points_than_there_are_or_fewer_than_classes():
     with mistake("t.csv: n_points", "121 of 120 points", "at most 120"):
         drawn_points(Y, 121, 0, stratified=True, where="t.csv")
     with mistake("t.csv: n_points", "2 of 120 points", "at least one of each of 3 classes"):

@@ -39,7 +39,7 @@ def said(dataset: Dataset) -> str:
     return "\n".join(summary_lines(dataset, PreprocessingSpec()))
 
 
-def test_rows_are_joined_by_id_in_the_order_of_the_table(folder: Path) -> None:
+def test_rows_are_joined_by_id_in_the_order_of_the_table(folder):
     found = load(folder, {"name": "clinical"}, {"name": "genes", "file": "genes.csv"})
     assert found.x is not None
     assert found.feature_names == ("age", "bmi", "genes.G1", "genes.G2")
@@ -50,7 +50,7 @@ def test_rows_are_joined_by_id_in_the_order_of_the_table(folder: Path) -> None:
     assert "  view:      genes, 2 features\n" in said(found)
 
 
-def test_points_and_rows_without_a_partner_are_said(folder: Path) -> None:
+def test_points_and_rows_without_a_partner_are_said(folder):
     (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
     found = load(folder, {"name": "genes", "file": "genes.csv", **ZERO})
     assert found.x is not None
@@ -67,7 +67,7 @@ def test_points_and_rows_without_a_partner_are_said(folder: Path) -> None:
     assert filled.fingerprint != found.fingerprint
 
 
-def test_rows_of_one_group_share_the_rows_of_views(folder: Path) -> None:
+def test_rows_of_one_group_share_the_rows_of_views(folder):
     (folder / "t.csv").write_text(TABLE.replace("p3,", "p1,"))
     grams = np.array([[[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]]])
     np.savez(folder / "k.npz", grams=grams, ids=["p1", "p2", "p4"])
@@ -87,7 +87,7 @@ def test_rows_of_one_group_share_the_rows_of_views(folder: Path) -> None:
         load_dataset(spec, (), folder, 0, SplitsSpec(groups="id"))
 
 
-def test_a_point_that_lacks_a_view_must_be_asked_for(folder: Path) -> None:
+def test_a_point_that_lacks_a_view_must_be_asked_for(folder):
     (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
     with mistake(
         "view 'genes': found no value for 1 of 4 points (p2); expected a value of the view for "
@@ -97,7 +97,7 @@ def test_a_point_that_lacks_a_view_must_be_asked_for(folder: Path) -> None:
         load(folder, {"name": "genes", "file": "genes.csv"})
 
 
-def test_a_view_of_own_columns_may_be_lacked(tmp_path: Path) -> None:
+def test_a_view_of_own_columns_may_be_lacked(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c,label\n1,2,3,x\n4,,,y\n5,,6,x\n7,8,9,y\n")
     view = {"name": "blood", "columns": ["b", 2]}
     found = load(tmp_path, {**view, **ZERO}, id=None)
@@ -109,7 +109,7 @@ def test_a_view_of_own_columns_may_be_lacked(tmp_path: Path) -> None:
         load(tmp_path, {"name": "blood", "columns": ["bb"]}, id=None)
 
 
-def test_arrays_and_sparse_files_are_views_too(folder: Path) -> None:
+def test_arrays_and_sparse_files_are_views_too(folder):
     x = np.array([[8.0, 9], [2, 3], [6, 5]])
     np.savez(folder / "genes.npz", x=x, ids=["p4", "p1", "p3"], feature_names=["G1", "G2"])
     (folder / "genes.svm").write_text("0 1:2 2:3\n0 1:4 2:7\n0 2:5\n0 1:8\n")
@@ -123,7 +123,7 @@ def test_arrays_and_sparse_files_are_views_too(folder: Path) -> None:
     assert "view 'genes' has no ids: its rows are taken in their order" in said(by_order)
 
 
-def test_ids_are_the_same_as_numbers_and_as_text(tmp_path: Path) -> None:
+def test_ids_are_the_same_as_numbers_and_as_text(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "t.csv").write_text("id,a,label\n7,1,x\n12,2,y\n3,5,x\n")
     pd.DataFrame({"nr": [12, 3, 7], "g": [1.0, 2.0, 3.0]}).to_parquet(tmp_path / "g.parquet")
@@ -132,7 +132,7 @@ def test_ids_are_the_same_as_numbers_and_as_text(tmp_path: Path) -> None:
     assert_array_equal(found.x[:, 1], [3, 1, 2])
 
 
-def test_gram_matrices_are_joined_by_id(folder: Path) -> None:
+def test_gram_matrices_are_joined_by_id(folder):
     gram = np.diag([4.0, 1, 3]) + 0.5
     np.savez(folder / "k.npz", grams=gram, ids=["p4", "p1", "p3"])
     found = load(folder, {"name": "strings", "grams": "k.npz", **ZERO})
@@ -145,7 +145,7 @@ def test_gram_matrices_are_joined_by_id(folder: Path) -> None:
     assert load(folder, {"name": "s", "grams": "k.npy"}).given["s"].grams.shape == (2, 4, 4)
 
 
-def test_names_beside_matrices_join_and_are_those_of_kernels(folder: Path) -> None:
+def test_names_beside_matrices_join_and_are_those_of_kernels(folder):
     grams = np.stack([np.diag([4.0, 1, 3, 2]), np.ones((4, 4))])
     names = {"samples": ["p4", "p1", "p3", "p2"], "names": ["linear", "constant"]}
     np.savez(folder / "k.npz", grams=grams, **names)
@@ -159,7 +159,7 @@ def test_names_beside_matrices_join_and_are_those_of_kernels(folder: Path) -> No
     ]
 
 
-def test_tables_of_features_by_samples_join_by_their_header(folder: Path) -> None:
+def test_tables_of_features_by_samples_join_by_their_header(folder):
     (folder / "turned.tsv").write_text("gene\tp4\tp1\tp3\tp2\nG1\t8\t2\t6\t4\nG2\t9\t3\t5\t7\n")
     found = load(folder, {"name": "genes", "file": "turned.tsv", "transpose": True})
     plain = load(folder, {"name": "genes", "file": "genes.csv"})
@@ -167,7 +167,7 @@ def test_tables_of_features_by_samples_join_by_their_header(folder: Path) -> Non
     assert found.feature_names == plain.feature_names
 
 
-def test_classes_that_are_left_out_leave_their_views(folder: Path) -> None:
+def test_classes_that_are_left_out_leave_their_views(folder):
     text = TABLE.replace("80,24,b", "80,24,c")
     (folder / "t.csv").write_text(text)
     np.save(folder / "k.npy", np.diag([1.0, 2, 3, 4]))
@@ -178,7 +178,7 @@ def test_classes_that_are_left_out_leave_their_views(folder: Path) -> None:
     assert found.given["half"].present.all()
 
 
-def test_a_table_may_hold_labels_alone(tmp_path: Path) -> None:
+def test_a_table_may_hold_labels_alone(tmp_path):
     (tmp_path / "t.csv").write_text("id,label\np1,x\np2,y\n")
     np.save(tmp_path / "k.npy", np.eye(2))
     found = load(tmp_path, {"name": "s", "grams": "k.npy"}, impute=None)
@@ -186,7 +186,7 @@ def test_a_table_may_hold_labels_alone(tmp_path: Path) -> None:
     assert found.n_features == 0
 
 
-def test_groups_of_a_file_are_those_of_the_view_or_the_table(folder: Path) -> None:
+def test_groups_of_a_file_are_those_of_the_view_or_the_table(folder):
     (folder / "sets.gmt").write_text("A\t\tG1\tG2\tG3\nB\t\tG2\nC\t\tG1\n")
     (folder / "own.csv").write_text("set,column\nbody,age\nbody,bmi\n")
     (folder / "genes.csv").write_text(GENES.replace("p1,2", "p1,8").replace("p3,6", "p3,8")
@@ -214,9 +214,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("view", "messages"), [(m[0], m[1:]) for m in MISTAKES])
-def test_a_view_that_cannot_be_joined_is_told(
-    folder: Path, view: dict[str, Any], messages: tuple[str, ...]
-) -> None:
+def test_a_view_that_cannot_be_joined_is_told(folder, view, messages):
     for name, text in {
         "twice.csv": GENES + "p1,1,1\n",
         "blank.csv": GENES + ",1,1\n",
@@ -231,18 +229,18 @@ def test_a_view_that_cannot_be_joined_is_told(
         load(folder, {"name": "v", **view})
 
 
-def test_ids_in_the_view_alone_are_refused(folder: Path) -> None:
+def test_ids_in_the_view_alone_are_refused(folder):
     with mistake("ids, but the data set has none", "Set id = the column of the data set"):
         load(folder, {"name": "g", "file": "genes.csv", "id": "id"}, id=None, ignore=["id"])
 
 
-def test_a_given_matrix_must_be_a_gram_matrix(folder: Path) -> None:
+def test_a_given_matrix_must_be_a_gram_matrix(folder):
     np.save(folder / "k.npy", -np.eye(4))
     with pytest.raises(GramError, match=r"view 's' .*kernel 0: found a trace of -4"):
         load(folder, {"name": "s", "grams": "k.npy"})
 
 
-def test_a_view_that_all_points_lack_is_refused() -> None:
+def test_a_view_that_all_points_lack_is_refused():
     x = np.full((2, 1), np.nan)
     with mistake(
         "view 'v': found no value for 2 of 2 points (row 0 (from 0), row 1)", "Leave the view out"
@@ -260,14 +258,14 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_format_gives_the_same_groups(tmp_path: Path, name: str) -> None:
+def test_every_format_gives_the_same_groups(tmp_path, name):
     (tmp_path / name).write_text(FILES[name])
     found = read_groups(tmp_path / name, "t")
     assert found == GROUPS
     assert list(found) == list(GROUPS)
 
 
-def test_blank_lines_and_long_names_are_no_mistakes(tmp_path: Path) -> None:
+def test_blank_lines_and_long_names_are_no_mistakes(tmp_path):
     name = "x" * 150_000
     (tmp_path / "g.csv").write_text(f"\nset,gene\n\nA,TP53\n\nA,{name}\n\n")
     assert read_groups(tmp_path / "g.csv", "t") == {"A": ("TP53", name)}
@@ -286,19 +284,19 @@ def test_blank_lines_and_long_names_are_no_mistakes(tmp_path: Path) -> None:
         ("g.csv", 'set,gene\nA,"B"C\n', "t, line 2: found a line that is no row of a table"),
     ],
 )
-def test_a_wrong_file_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_wrong_file_is_told(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
     with mistake(message):
         read_groups(tmp_path / name, "t")
 
 
-def test_an_absent_file_names_the_one_that_is_meant(tmp_path: Path) -> None:
+def test_an_absent_file_names_the_one_that_is_meant(tmp_path):
     (tmp_path / "paths.gmt").write_text(FILES["g.gmt"])
     with mistake("t: found no such file; expected an existing file. Did you mean 'paths.gmt'?"):
         read_groups(tmp_path / "path.gmt", "t")
 
 
-def test_features_that_the_data_lack_are_counted_and_left_out() -> None:
+def test_features_that_the_data_lack_are_counted_and_left_out():
     columns, words = known_groups({**GROUPS, "other": ("X",)}, ["BAX", "TP53"], "t")
     assert columns == {"CELL CYCLE": (1,), "apoptosis": (1, 0)}
     assert words == (
@@ -308,7 +306,7 @@ def test_features_that_the_data_lack_are_counted_and_left_out() -> None:
     assert known_groups(GROUPS, ["BAX", "TP53", "CDK1", "BCL2"], "t")[1] == "2 groups"
 
 
-def test_groups_of_no_known_feature_are_refused() -> None:
+def test_groups_of_no_known_feature_are_refused():
     with mistake(
         "t: found 2 groups of features such as TP53, CDK1, BAX, BCL2; expected features of the "
         "data, such as g1. Check that both are of one nomenclature."

@@ -51,7 +51,7 @@ def in_memory(method: str) -> Found:
 
 
 @pytest.mark.slow
-def test_solve_finds_the_same_on_every_backend() -> None:
+def test_solve_finds_the_same_on_every_backend():
     supervised = [name for name in METHODS if name not in FEW_LABELS]
     with mkldist.KernelBank(
         POINTS[TRAIN], FEW_KERNELS, backend="recompute", normalisation="trace"
@@ -63,7 +63,7 @@ def test_solve_finds_the_same_on_every_backend() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ON_FACTORS)
-def test_solve_on_factors_is_near_the_kernels(method: str) -> None:
+def test_solve_on_factors_is_near_the_kernels(method):
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors", normalisation="trace")
     solution = mkldist.solve(method, bank, LABELS, tol=1e-6, **METHODS[method])
     expected = in_memory(method)
@@ -82,7 +82,7 @@ def backends(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     return folder, sweep(folder, given(TWO), entries, banks)
 
 
-def test_a_sweep_builds_a_bank_that_another_one_computes_in_passes(tmp_path: Path) -> None:
+def test_a_sweep_builds_a_bank_that_another_one_computes_in_passes(tmp_path):
     names = "memory", "recompute"
     banks = [{"name": name, "kernels": FEW_KERNELS, "backend": name} for name in names]
     tree = sweep(tmp_path / "results", given(TWO), [{"name": "level", "C": 10.0}], banks)
@@ -93,18 +93,14 @@ def test_a_sweep_builds_a_bank_that_another_one_computes_in_passes(tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", [*EXACT, "mmap", "stream", "sharded"])
 @pytest.mark.parametrize("method", SWEPT)
-def test_a_sweep_finds_the_same_on_every_backend(
-    method: str, backend: str, backends: tuple[Path, Any]
-) -> None:
+def test_a_sweep_finds_the_same_on_every_backend(method, backend, backends):
     found = by_sweep(backends[1][f"mine/{backend}/{method}"], TEST)
     in_memory(method).assert_near(found, method)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", SWEPT)
-def test_a_sweep_on_factors_finds_what_solve_finds_on_them(
-    method: str, backends: tuple[Path, Any], tmp_path: Path
-) -> None:
+def test_a_sweep_on_factors_finds_what_solve_finds_on_them(method, backends, tmp_path):
     folder, tree = backends
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, backend="factors", normalisation="trace")
     expected = by_solve(method, bank, LABELS, POINTS[TEST], **METHODS[method])
@@ -116,7 +112,7 @@ def test_a_sweep_on_factors_finds_what_solve_finds_on_them(
 
 
 @pytest.mark.parametrize("backend", [*EXACT, "factors"])
-def test_an_estimator_finds_the_same_on_every_backend(backend: str) -> None:
+def test_an_estimator_finds_the_same_on_every_backend(backend):
     model = mkldist.MKLClassifier(
         C=10.0, kernels=FEW_KERNELS, normalisation="trace", tol=TOL, backend=backend
     ).fit(X[TRAIN], LABELS)
@@ -128,7 +124,7 @@ def test_an_estimator_finds_the_same_on_every_backend(backend: str) -> None:
         expected.assert_near(by_estimator(model, X[TEST]))
 
 
-def test_single_precision_is_near() -> None:
+def test_single_precision_is_near():
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, dtype="float32", normalisation="trace")
     found = by_solve("level", bank, LABELS, POINTS[TEST], tol=1e-6, C=10.0)
     expected = in_memory("level")
@@ -150,7 +146,7 @@ def normalised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NORMALISATIONS)
-def test_normalisations(name: str, normalised: tuple[Path, Any], tmp_path: Path) -> None:
+def test_normalisations(name, normalised, tmp_path):
     folder, tree = normalised
     normalisation = NORMALISATIONS[name]
     bank = mkldist.KernelBank(POINTS[TRAIN], FEW_KERNELS, normalisation=normalisation)
@@ -186,7 +182,7 @@ def precomputed(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", SWEPT)
-def test_gram_matrices(method: str, precomputed: Any) -> None:
+def test_gram_matrices(method, precomputed):
     grams = matrices()
     between = grams[:, TEST[:, None], TRAIN]
     own = grams[:, TRAIN[:, None], TRAIN]
@@ -200,7 +196,7 @@ def test_gram_matrices(method: str, precomputed: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["level", "primalmkl", "best_single"])
-def test_an_estimator_on_gram_matrices_by_row_numbers(method: str) -> None:
+def test_an_estimator_on_gram_matrices_by_row_numbers(method):
     grams = matrices()
 
     def at(left: np.ndarray, right: np.ndarray, gram: int) -> np.ndarray:

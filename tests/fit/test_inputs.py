@@ -65,7 +65,7 @@ def scaled(x: np.ndarray, how: str, rows: np.ndarray) -> np.ndarray:
         ("zscore", "mean", "all"),
     ],
 )
-def test_preparation(scale: str, impute: str | None, fit: str, tmp_path: Path) -> None:
+def test_preparation(scale, impute, fit, tmp_path):
     x = X if impute is None else with_gaps()
     rows = np.arange(N) if fit == "all" else TRAIN
     whole = x if impute is None else filled(x, impute, rows)
@@ -116,7 +116,7 @@ TEXT_KERNELS = [
 
 
 @pytest.mark.slow
-def test_texts(tmp_path: Path) -> None:
+def test_texts(tmp_path):
     table = table_of_texts()
     points = table.assign(age=standardised(table[["age"]].to_numpy(), TRAIN)[:, 0])
     settings = {"texts": ["dna"], "normalisation": "cosine"}
@@ -199,7 +199,7 @@ def rows_of(views: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndar
 
 
 @pytest.mark.slow
-def test_views_that_rows_lack(tmp_path: Path) -> None:
+def test_views_that_rows_lack(tmp_path):
     views = standardised_views()
     bank = mkldist.KernelBank(
         rows_of(views, TRAIN), VIEW_KERNELS, missing="zero", normalisation="trace"
@@ -235,7 +235,7 @@ def test_views_that_rows_lack(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_categories(tmp_path: Path) -> None:
+def test_categories(tmp_path):
     sizes = np.random.default_rng(2).choice(["S", "M", "L"], N)
     frame = pd.DataFrame(X, columns=NAMES).assign(size=sizes)
     codes = (sizes[:, None] == np.unique(sizes)).astype(float)
@@ -289,7 +289,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "npz"])
-def test_tables_of_every_kind(kind: str, two: tuple[Path, np.ndarray], tmp_path: Path) -> None:
+def test_tables_of_every_kind(kind, two, tmp_path):
     file, expected = two
     rows = pd.DataFrame(with_gaps(), columns=NAMES).iloc[TEST, ::-1]
     found = predicted(file, write(rows, kind, tmp_path))
@@ -302,7 +302,7 @@ def test_tables_of_every_kind(kind: str, two: tuple[Path, np.ndarray], tmp_path:
 
 @pytest.mark.parametrize("kind", ["npz", "svm"])
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-def test_arrays_without_names(kind: str, is_sparse: bool, tmp_path: Path) -> None:
+def test_arrays_without_names(kind, is_sparse, tmp_path):
     points = sparse_points()
     dump_svmlight_file(points, TWO, str(tmp_path / "all.svm"), zero_based=False)
     entry = {"name": "mine", "file": str(tmp_path / "all.svm"), "sparse": is_sparse}
@@ -333,7 +333,7 @@ def test_arrays_without_names(kind: str, is_sparse: bool, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_three_classes_and_real_values(tmp_path: Path) -> None:
+def test_three_classes_and_real_values(tmp_path):
     names = np.array(["low", "middle", "high"])[THREE]
     sweep(tmp_path / "three", given(names, feature_names=NAMES), [LEVEL], BANK)
     model = model_of(tmp_path / "three", tmp_path / "three.model")
@@ -353,7 +353,7 @@ def test_three_classes_and_real_values(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["prediction"], model.predict(rows))
 
 
-def test_a_file_of_an_estimator_predicts_files(tmp_path: Path) -> None:
+def test_a_file_of_an_estimator_predicts_files(tmp_path):
     fitted = mkldist.MKLClassifier(kernels=FEW_KERNELS).fit(FRAME.iloc[TRAIN], THREE[TRAIN])
     fitted.to_model().save(tmp_path / "a.model")
     rows = FRAME.iloc[TEST]
@@ -362,7 +362,7 @@ def test_a_file_of_an_estimator_predicts_files(tmp_path: Path) -> None:
     assert_near(found.filter(like="decision["), fitted.decision_function(rows))
 
 
-def test_a_model_on_all_rows_is_an_estimator_on_all_rows(tmp_path: Path) -> None:
+def test_a_model_on_all_rows_is_an_estimator_on_all_rows(tmp_path):
     sweep(tmp_path / "r", given(TWO), [{"name": "level", "C": [1.0, 10.0]}], BANK)
     called("fit", tmp_path / "r", "-o", tmp_path / "a.model", "--set", "C=10")
     model = mkldist.load_model(tmp_path / "a.model")
@@ -374,7 +374,7 @@ def test_a_model_on_all_rows_is_an_estimator_on_all_rows(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("method", ["level", "primalmkl", "uniform"])
-def test_explanations_are_of_the_weights_and_decisions(method: str, tmp_path: Path) -> None:
+def test_explanations_are_of_the_weights_and_decisions(method, tmp_path):
     params = dict(METHODS[method])
     data = given(TWO, X, feature_names=NAMES)
     tree = sweep(tmp_path / "r", data, [{"name": method, **params}], BANK)
@@ -398,7 +398,7 @@ def test_explanations_are_of_the_weights_and_decisions(method: str, tmp_path: Pa
     assert covered == pytest.approx(1.0)
 
 
-def test_the_command_explains_as_python_does(tmp_path: Path) -> None:
+def test_the_command_explains_as_python_does(tmp_path):
     sweep(tmp_path / "r", given(TWO), [LEVEL], BANK)
     [told] = mkldist.explain(tmp_path / "r")
     [document] = json.loads(called("explain", tmp_path / "r", "--json"))["explanations"]

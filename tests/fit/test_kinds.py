@@ -125,7 +125,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     ("method", "shared"),
     [*[(name, False) for name in dict.fromkeys(APART + SHARING)], *[(m, True) for m in SHARING]],
 )
-def test_three_classes(method: str, shared: bool, three: tuple[Path, Any], tmp_path: Path) -> None:
+def test_three_classes(method, shared, three, tmp_path):
     expected = three_classes(method, shared=shared)
     classes = expected.values.argmax(axis=1)
     fitted = classifier(method, shared_weights=shared, **PLAIN).fit(POINTS[TRAIN], THREE[TRAIN])
@@ -148,7 +148,7 @@ def test_three_classes(method: str, shared: bool, three: tuple[Path, Any], tmp_p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lapmkl", "mklsvm", "mklsvm_shared"])
-def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_path: Path) -> None:
+def test_three_classes_of_few_labels(name, three, tmp_path):
     folder, tree = three
     method, shared = name.removesuffix("_shared"), name.endswith("_shared")
     labels = against_rest(THREE[SEEN])
@@ -170,7 +170,7 @@ def test_three_classes_of_few_labels(name: str, three: tuple[Path, Any], tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["none", "zscore"])
-def test_real_values(target: str, tmp_path: Path) -> None:
+def test_real_values(target, tmp_path):
     values = 50.0 + 20.0 * VALUES
     entries = [
         method_entry(method, loss=loss, label=f"{method}-{loss}") for method, loss in REGRESSIONS
@@ -215,7 +215,7 @@ def by_estimator_of_values(fitted: mkldist.MKLRegressor, new: np.ndarray) -> Fou
     return Found(bounds, weights, np.array(fitted.intercept_), fitted.predict(new))
 
 
-def test_one_class(tmp_path: Path) -> None:
+def test_one_class(tmp_path):
     entry = {"name": "primalmkl", "loss": "one-class", "C": OUTER}
     names = np.where(TWO > 0, "inner", "outer")
     datasets = [{"name": "mine", "positive": "inner"}]
@@ -228,7 +228,7 @@ def test_one_class(tmp_path: Path) -> None:
     assert_model(model, expected, X[TEST])
 
 
-def test_one_class_of_the_estimator() -> None:
+def test_one_class_of_the_estimator():
     inner = POINTS[TRAIN[TWO[TRAIN] > 0]]
     n = len(inner)
     fitted = mkldist.OneClassMKL(C=n * OUTER, **SETTINGS, **PLAIN).fit(inner)
@@ -245,7 +245,7 @@ def test_one_class_of_the_estimator() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", WEIGHING)
-def test_weights_of_points(method: str) -> None:
+def test_weights_of_points(method):
     points, labels = POINTS[TRAIN], TWO[TRAIN]
     weights, some = weights_of(labels), np.arange(len(labels)) % 5 > 0
     for own, classes in (
@@ -264,7 +264,7 @@ def test_weights_of_points(method: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_along_paths(tmp_path: Path) -> None:
+def test_a_sweep_along_paths(tmp_path):
     methods = {"level": [10.0, 1.0, 30.0], "primalmkl": [100.0, 10.0, 300.0]}
     entries = [{"name": name, "C": values} for name, values in methods.items()]
     tree = sweep(tmp_path / "r", given(TWO), entries, BANK, execution="path")
@@ -300,13 +300,13 @@ def tree(results: Path) -> Any:
     return mkldist.open_results(results)
 
 
-def test_all_methods_are_here() -> None:
+def test_all_methods_are_here():
     assert set(METHODS) == set(mkldist.list_methods().index)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_a_sweep_finds_what_solve_finds(method: str, tree: Any) -> None:
+def test_a_sweep_finds_what_solve_finds(method, tree):
     expected, node = solved(method), tree[f"mine/{method}"]
     expected.assert_near(by_sweep(node, NEW), method)
     run = node.to_dataset().squeeze()
@@ -318,7 +318,7 @@ def test_a_sweep_finds_what_solve_finds(method: str, tree: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_an_estimator_finds_what_solve_finds(method: str, tmp_path: Path) -> None:
+def test_an_estimator_finds_what_solve_finds(method, tmp_path):
     params = dict(METHODS[method])
     settings = {"kernels": ALL_KERNELS, "normalisation": "trace", "tol": TOL}
     plain = {"impute": None, "scale": None}
@@ -348,9 +348,7 @@ def test_an_estimator_finds_what_solve_finds(method: str, tmp_path: Path) -> Non
     "method",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
 )
-def test_a_model_of_the_command_finds_what_solve_finds(
-    method: str, results: Path, tmp_path: Path
-) -> None:
+def test_a_model_of_the_command_finds_what_solve_finds(method, results, tmp_path):
     model = model_of(results, tmp_path / "a.model", "--method", method)
     assert_model(model, solved(method), X[NEW], method)
     assert model.facts["rows"] == len(SEEN)

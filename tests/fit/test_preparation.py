@@ -1,7 +1,6 @@
 """Imputation, scaling and labels before kernels, and the models of estimators."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -76,7 +75,7 @@ def test_a_column_without_any_value_is_refused_as_in_a_sweep(model):
         model.fit(frame, y)
 
 
-def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_path: Path):
+def test_a_decision_of_zero_predicts_the_first_class_as_the_estimator_does(tmp_path):
     symmetric = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     estimator = mkldist.MKLClassifier("uniform", kernels=[Gaussian(widths=1.0)], scale=None)
     estimator.fit(symmetric, [0, 0, 1, 1])

@@ -71,7 +71,7 @@ def test_kernel_values_are_those_with_the_anchors_that_have_the_view():
         GIVEN.values("k", whole[0], None, "k")
 
 
-def test_a_model_of_views_is_its_formula_and_reads_back(tmp_path: Path):
+def test_a_model_of_views_is_its_formula_and_reads_back(tmp_path):
     model = made_up_views()
     model.save(tmp_path / "a.model")
     again = mkldist.load_model(tmp_path / "a.model")
@@ -91,7 +91,7 @@ def test_a_model_of_views_is_its_formula_and_reads_back(tmp_path: Path):
     assert again.given == model.given
 
 
-def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path: Path):
+def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path):
     model = made_up_views()
     [function] = model.functions
     own = replace(
@@ -107,7 +107,7 @@ def test_a_view_that_no_kernel_uses_is_not_needed(tmp_path: Path):
     assert (done.n_rows, done.unseen) == (1, Counter())
 
 
-def test_files_of_views_are_tables_and_kernel_values(tmp_path: Path):
+def test_files_of_views_are_tables_and_kernel_values(tmp_path):
     (tmp_path / "v.csv").write_text("c,row,b,note\n2,x,1,-\n4,y,3,-\n")
     values = np.arange(1.0, 13.0).reshape(2, 2, 3)
     np.savez(tmp_path / "k.npz", grams=values, ids=["x", "y"], points=["p", "r", "new"])
@@ -123,7 +123,7 @@ def test_files_of_views_are_tables_and_kernel_values(tmp_path: Path):
         made_up_views().join(paths, "--view")
 
 
-def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path: Path):
+def test_square_matrices_of_fitted_rows_have_their_ids_on_both_sides(tmp_path):
     square = np.arange(18.0).reshape(2, 3, 3)
     np.savez(tmp_path / "k.npz", grams=square, ids=["r", "p", "new"])
     (tmp_path / "v.csv").write_text("row,b,c\n")
@@ -147,7 +147,7 @@ def test_files_of_kernel_values_are_checked(name, content, said, tmp_path):
         made_up_views().join({"v": tmp_path / "v.csv", "k": tmp_path / name}, "--view")
 
 
-def test_an_array_of_kernel_values_has_no_names(tmp_path: Path):
+def test_an_array_of_kernel_values_has_no_names(tmp_path):
     (tmp_path / "v.csv").write_text("row,b,c\n")
     values = np.arange(16.0).reshape(2, 2, 4)
     for name in ("k.npy", "K.NPY"):
@@ -159,7 +159,7 @@ def test_an_array_of_kernel_values_has_no_names(tmp_path: Path):
         np.testing.assert_array_equal(given.joined(None, 2)[0][..., :2], values[..., [0, 2]])
 
 
-def test_arrays_of_a_view_have_named_features_or_those_in_order(tmp_path: Path):
+def test_arrays_of_a_view_have_named_features_or_those_in_order(tmp_path):
     columns = SourceColumns(("b", "c"), id="row", others=("row",))
     model = replace(made_up_views(), view_columns={"v": columns})
     np.savez(tmp_path / "k.npz", grams=np.ones((1, 2, 4)), ids=["x", "y"])
@@ -183,7 +183,7 @@ def test_rows_must_have_a_view_that_the_model_knows_no_row_without():
         model.predict([[1.0]], values)
 
 
-def test_points_have_a_name_each(tmp_path: Path):
+def test_points_have_a_name_each(tmp_path):
     values = np.arange(16.0).reshape(2, 2, 4)
     np.savez(tmp_path / "k.npz", grams=values, points=["p", "r", "p", "q"])
     (tmp_path / "v.csv").write_text("row,b,c\n")

@@ -189,13 +189,13 @@ def each(table: dict[type[Exception], dict[str, Any]]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("error", "call"), [*each(SOLVES), *each(ESTIMATORS), *each(MODELS)])
-def test_python(error: type[Exception], call: Callable[[], Any]) -> None:
+def test_python(error, call):
     with pytest.raises(error):
         call()
 
 
 @pytest.mark.parametrize(("error", "call"), each(SWEEPS))
-def test_sweeps(error: type[Exception], call: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_sweeps(error, call, tmp_path):
     with pytest.raises(error):
         call(tmp_path)
 
@@ -226,7 +226,7 @@ FITS: dict[str, tuple[type[Exception], list[str]]] = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_the_command_fit(name: str, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_fit(name, results, monkeypatch):
     error, words = FITS[name]
     monkeypatch.chdir(results)
     with pytest.raises(error):
@@ -248,7 +248,7 @@ FILES: dict[str, tuple[type[Exception], pd.DataFrame, list[str]]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_command_predict(name: str, results: Path, tmp_path: Path) -> None:
+def test_the_command_predict(name, results, tmp_path):
     error, rows, words = FILES[name]
     rows.to_csv(tmp_path / "new.csv", index=False)
     with pytest.raises(error):
@@ -256,7 +256,7 @@ def test_the_command_predict(name: str, results: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "predictions.csv").exists()
 
 
-def test_files_that_are_no_models_or_data(results: Path, tmp_path: Path) -> None:
+def test_files_that_are_no_models_or_data(results, tmp_path):
     ROWS_OF_FILE.to_csv(tmp_path / "new.csv", index=False)
     whole = (results / "a.model").read_bytes()
     (tmp_path / "cut.model").write_bytes(whole[: len(whole) // 2])
@@ -271,14 +271,14 @@ def test_files_that_are_no_models_or_data(results: Path, tmp_path: Path) -> None
             predicted(results / "a.model", tmp_path / name)
 
 
-def test_unknown_categories_are_told(results: Path) -> None:
+def test_unknown_categories_are_told(results):
     kept = mkldist.load_model(results / "a.model")
     with pytest.warns(UnknownCategoryWarning):
         kept.predict(ROWS_OF_FILE.assign(size="M"))
 
 
 @pytest.mark.parametrize("method", ["level", "primalmkl", "spicymkl"])
-def test_early_stops_are_told_by_every_way(method: str, tmp_path: Path) -> None:
+def test_early_stops_are_told_by_every_way(method, tmp_path):
     params = {**METHODS[method], "max_iter": 1}
     with pytest.warns(ConvergenceWarning):
         found = mkldist.solve(method, bank(), LABELS, tol=1e-8, **params)

@@ -217,7 +217,7 @@ def minimum(heights: np.ndarray, q: np.ndarray) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
-def test_minimum_is_that_of_all_multiples(seed: int) -> None:
+def test_minimum_is_that_of_all_multiples(seed):
     heights, q = random_cuts(seed)
     expected = minimum(heights, q)
     upper = expected * (1.0 + 1e-6)
@@ -237,7 +237,7 @@ def test_minimum_is_that_of_all_multiples(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-def test_projection_is_the_nearest_point_of_the_level_set(seed: int) -> None:
+def test_projection_is_the_nearest_point_of_the_level_set(seed):
     heights, q = random_cuts(seed)
     rng = np.random.default_rng(100 + seed)
     centre = rng.dirichlet(np.ones(q.shape[1]))

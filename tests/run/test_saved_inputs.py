@@ -124,7 +124,7 @@ def said(command, *words: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_changed_file_is_named_with_what_becomes_of_the_runs(table: Path) -> None:
+def test_a_changed_file_is_named_with_what_becomes_of_the_runs(table):
     said(sweep, "small.toml")
     assert "recorded:  1 of 1 run in" in said(plan, "small.toml")
     assert "t.csv" not in said(status, "small")
@@ -145,7 +145,7 @@ def test_a_changed_file_is_named_with_what_becomes_of_the_runs(table: Path) -> N
     assert "changed:" not in said(plan, "small.toml")  # the old runs count again
 
 
-def test_data_from_python_have_no_files(table: Path) -> None:
+def test_data_from_python_have_no_files(table):
     spec = load_sweep(Path("small.toml"))
     assert FilesBefore.of(spec, (), table.parent, ["t"]).stamps == {}
     assert list(FilesBefore.of(spec, (), table.parent).stamps["t"]) == [str(table)]

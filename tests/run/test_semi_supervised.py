@@ -243,20 +243,20 @@ def same(found: sparse.csr_array, x: Any, spec: GraphSpec = SPEC) -> None:
     assert found.nnz == expected.nnz
 
 
-def test_built_once(x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]) -> None:
+def test_built_once(x, tmp_path, computed):
     for points in (x, x.copy(), np.asfortranarray(x), x.tolist()):
         same(cached_laplacian(points, SPEC, tmp_path / "new" / "folder"), x)
     assert len(computed) == 1
     assert list((tmp_path / "new" / "folder" / ".partial").iterdir()) == []
 
 
-def test_their_folder_among_banks_is_none(x: np.ndarray, tmp_path: Path) -> None:
+def test_their_folder_among_banks_is_none(x, tmp_path):
     cached_laplacian(x, SPEC, tmp_path)
     (tmp_path / "bank").mkdir()
     assert list_banks(tmp_path) == ["bank"]
 
 
-def test_sparse_points_by_any_representation(tmp_path: Path, computed: list[GraphSpec]) -> None:
+def test_sparse_points_by_any_representation(tmp_path, computed):
     rng = np.random.default_rng(1)
     x = sparse.csr_array(rng.normal(size=(30, 50)) * (rng.uniform(size=(30, 50)) < 0.2))
     entries = x.tocoo()
@@ -267,7 +267,7 @@ def test_sparse_points_by_any_representation(tmp_path: Path, computed: list[Grap
     assert len(computed) == 1
 
 
-def test_whatever_matters_has_a_file_of_its_own(x: np.ndarray, tmp_path: Path) -> None:
+def test_whatever_matters_has_a_file_of_its_own(x, tmp_path):
     specs = [
         SPEC,
         SPEC.model_copy(update={"distance": "cosine"}),
@@ -289,9 +289,7 @@ def test_whatever_matters_has_a_file_of_its_own(x: np.ndarray, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "footer", "other"])
-def test_damaged_files_are_computed_again(
-    x: np.ndarray, tmp_path: Path, computed: list[GraphSpec], damage: str
-) -> None:
+def test_damaged_files_are_computed_again(x, tmp_path, computed, damage):
     cached_laplacian(x, SPEC, tmp_path)
     file = only_file(tmp_path)
     sound = file.read_bytes()
@@ -316,7 +314,7 @@ def test_damaged_files_are_computed_again(
 
 
 @pytest.mark.parametrize("place", ["memory://laplacians-to-check", "here"])
-def test_damaged_files_are_named(x: np.ndarray, tmp_path: Path, place: str) -> None:
+def test_damaged_files_are_named(x, tmp_path, place):
     folder = place if "://" in place else str(tmp_path / place)
     assert checked_laplacians(folder) == {}
     for points in (x, x[:20]):
@@ -330,27 +328,25 @@ def test_damaged_files_are_named(x: np.ndarray, tmp_path: Path, place: str) -> N
     assert checked_laplacians(folder) == {names[0]: False, names[1]: True}
 
 
-def test_a_folder_that_cannot_be_written_costs_the_computation(
-    x: np.ndarray, tmp_path: Path, computed: list[GraphSpec]
-) -> None:
+def test_a_folder_that_cannot_be_written_costs_the_computation(x, tmp_path, computed):
     (tmp_path / "file").write_text("in the way")
     for _ in range(2):
         same(cached_laplacian(x, SPEC, tmp_path / "file"), x)
     assert len(computed) == 2
 
 
-def test_a_folder_in_the_place_of_the_file(x: np.ndarray, tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_the_file(x, tmp_path):
     (tmp_path / LAPLACIANS / f"{laplacian_id(x, SPEC)}.npz").mkdir(parents=True)
     same(cached_laplacian(x, SPEC, tmp_path), x)
 
 
-def test_behind_a_url(x: np.ndarray, computed: list[GraphSpec]) -> None:
+def test_behind_a_url(x, computed):
     for _ in range(2):
         same(cached_laplacian(x, SPEC, "memory://laplacian-cache-test"), x)
     assert len(computed) == 1
 
 
-def test_what_cannot_be_computed_leaves_nothing(x: np.ndarray, tmp_path: Path) -> None:
+def test_what_cannot_be_computed_leaves_nothing(x, tmp_path):
     with pytest.raises(DataError):
         cached_laplacian(x, GraphSpec(neighbours=40), tmp_path)
     with pytest.raises(DataError):
@@ -371,7 +367,7 @@ def _build(folder: str, log: str) -> None:
 
 
 @pytest.mark.slow
-def test_of_many_processes_one_computes(tmp_path: Path) -> None:
+def test_of_many_processes_one_computes(tmp_path):
     context = multiprocessing.get_context("spawn")
     log = tmp_path / "log"
     processes = [
