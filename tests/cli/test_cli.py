@@ -504,7 +504,7 @@ def test_a_terminal_that_closes_interrupts_a_command():
 
 
 @pytest.mark.parametrize("others", [0, 3])
-def test_runs_outside_the_plan_are_told_once_a_folder(tmp_path: Path, capsys, others):
+def test_runs_outside_the_plan_are_told_once_a_folder(tmp_path, capsys, others):
     plan, store = made_up_plan(), Journal(tmp_path / "records.journal")
     lay_out(tmp_path, plan, made_up_facts(plan))
     for one in [*plan.runs[:2], *made_up_plan(datasets=["wdbc"]).runs[:others]]:

@@ -29,7 +29,7 @@ name = "level"
 """
 
 
-def test_a_plan_begins_with_an_account_of_the_data(tmp_path: Path):
+def test_a_plan_begins_with_an_account_of_the_data(tmp_path):
     rows = [f"{'' if i == 5 else i % 7},{i * i},{'ill' if i % 2 else 'well'}" for i in range(30)]
     (tmp_path / "patients.csv").write_text("\n".join(["age,dose,diagnosis", *rows]) + "\n")
     (tmp_path / "s.toml").write_text(SWEEP)

@@ -21,7 +21,7 @@ from mkldist.core.terminal import (
 WORDS = "[/red] [bold]a[0] :warning: \\[b]"
 
 
-def test_brackets_and_colons_are_no_markup(capsys: pytest.CaptureFixture[str]):
+def test_brackets_and_colons_are_no_markup(capsys):
     table = Table(WORDS)
     table.add_row(WORDS)
     for content in (WORDS, table):

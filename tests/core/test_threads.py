@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np  # loads the library whose threads are pluralize
@@ -38,7 +37,7 @@ def test_the_count_is_that_of_dask():
         ({}, []),
     ],
 )  # fmt: skip
-def test_quotas_of_both_versions_are_read(tmp_path: Path, files: dict[str, str], granted):
+def test_quotas_of_both_versions_are_read(tmp_path, files, granted):
     group, groups = tmp_path / "cgroup", tmp_path / "groups"
     group.write_text("0::/slice/job\n")
     for name, content in files.items():
@@ -47,7 +46,7 @@ def test_quotas_of_both_versions_are_read(tmp_path: Path, files: dict[str, str],
     assert list(quotas(group, groups)) == granted
 
 
-def test_a_quota_bounds_the_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_quota_bounds_the_count(tmp_path, monkeypatch):
     (tmp_path / "cgroup").write_text("0::/\n")
     (tmp_path / "cpu.max").write_text("50000 100000")
     monkeypatch.setattr("mkldist.core.threads.GROUP", tmp_path / "cgroup")

@@ -12,7 +12,6 @@ import mkldist
 from mkldist.core.wording import (
     FROM_ONE,
     FROM_ZERO,
-    RowLabels,
     in_lines,
     natural_key,
     natural_path_key,
@@ -107,7 +106,7 @@ def test_rows_that_were_left_out_still_count(tmp_path):
 
 
 @pytest.mark.parametrize("places", [FROM_ZERO, FROM_ONE, in_lines(range(2, N + 2))])
-def test_a_part_has_the_places_of_the_whole(places: RowLabels):
+def test_a_part_has_the_places_of_the_whole(places):
     rows = np.array([1, 4, 6])
     assert [places.chosen(rows).of(i) for i in range(3)] == [places.of(row) for row in (1, 4, 6)]
     assert places.after(4).of(2) == places.of(6) == places.chosen(rows).after(1).of(1)

@@ -2,7 +2,6 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -21,12 +20,12 @@ def test_there_are_enough():
 
 
 @pytest.mark.parametrize("folder", sorted({script.parent for script in SCRIPTS}), ids=str)
-def test_each_part_has_a_header(folder: Path):
+def test_each_part_has_a_header(folder):
     assert (folder / "GALLERY_HEADER.rst").read_text(encoding="utf-8").count("\n") > 3
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_it_makes_a_page(script: Path):
+def test_it_makes_a_page(script):
     code = script.read_text(encoding="utf-8")
     title, line, *words = (ast.get_docstring(ast.parse(code)) or "\n").split("\n")
     assert title
@@ -42,7 +41,7 @@ def test_it_makes_a_page(script: Path):
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_it_needs_no_network_and_leaves_nothing_behind(script: Path):
+def test_it_needs_no_network_and_leaves_nothing_behind(script):
     code = script.read_text(encoding="utf-8")
     assert not [word for word in NETWORK if word in code]
     # a sweep writes its results into a temporary folder

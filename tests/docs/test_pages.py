@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ NAMES = [str(page.relative_to(DOCS)) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_sweep_files_are_right(page: Path):
+def test_sweep_files_are_right(page):
     for block in blocks(page):
         if block.language == "toml" and block.is_run:
             resolve_methods(SweepSpec.model_validate(COMPLETE | tomllib.loads(block.code)))
@@ -27,7 +26,7 @@ def test_sweep_files_are_right(page: Path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_its_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_its_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     run(page, tmp_path)

@@ -70,9 +70,7 @@ def written_out(x: np.ndarray, spec: GraphSpec) -> np.ndarray:
 @pytest.mark.parametrize("kind", DISTANCES)
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 @pytest.mark.parametrize("n_features", [3, 40])
-def test_edges_are_those_of_the_definition(
-    kind: str, graph: dict[str, Any], n_features: int
-) -> None:
+def test_edges_are_those_of_the_definition(kind, graph, n_features):
     spec = GraphSpec(distance=kind, **graph)
     x = points(d=n_features)
     assert_allclose(adjacency(x, spec).toarray(), written_out(x, spec), atol=1e-12)
@@ -81,9 +79,7 @@ def test_edges_are_those_of_the_definition(
 @pytest.mark.parametrize("kind", DISTANCES)
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
 @pytest.mark.parametrize("convert", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
-def test_sparse_points_give_the_graph_of_dense_ones(
-    kind: str, graph: dict[str, Any], convert: Any
-) -> None:
+def test_sparse_points_give_the_graph_of_dense_ones(kind, graph, convert):
     x = points(1, 40, 60)
     x[np.random.default_rng(2).uniform(size=x.shape) < 0.8] = 0.0
     spec = GraphSpec(distance=kind, **graph)
@@ -92,7 +88,7 @@ def test_sparse_points_give_the_graph_of_dense_ones(
     )
 
 
-def test_wide_sparse_text_is_never_made_dense() -> None:
+def test_wide_sparse_text_is_never_made_dense():
     rng = np.random.default_rng(3)
     rows, cols = rng.integers(0, 200, 4000), rng.integers(0, 7511, 4000)
     x = sparse.coo_array((rng.uniform(size=4000), (rows, cols)), shape=(200, 7511))
@@ -103,7 +99,7 @@ def test_wide_sparse_text_is_never_made_dense() -> None:
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
-def test_combinatorial_laplacian_measures_differences_along_edges(graph: dict[str, Any]) -> None:
+def test_combinatorial_laplacian_measures_differences_along_edges(graph):
     x = points(4)
     spec = GraphSpec(**graph)
     weights, laplacian = written_out(x, spec), graph_laplacian(x, spec).toarray()
@@ -116,7 +112,7 @@ def test_combinatorial_laplacian_measures_differences_along_edges(graph: dict[st
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
-def test_normalised_laplacian_measures_differences_of_scaled_values(graph: dict[str, Any]) -> None:
+def test_normalised_laplacian_measures_differences_of_scaled_values(graph):
     x = points(6)
     spec = GraphSpec(laplacian="normalised", **graph)
     weights, laplacian = written_out(x, spec), graph_laplacian(x, spec).toarray()
@@ -131,7 +127,7 @@ def test_normalised_laplacian_measures_differences_of_scaled_values(graph: dict[
 
 @pytest.mark.parametrize("kind", ["combinatorial", "normalised"])
 @pytest.mark.parametrize("power", [2, 3, 5])
-def test_powers(kind: str, power: int) -> None:
+def test_powers(kind, power):
     x = points(8)
     once = graph_laplacian(x, GraphSpec(laplacian=kind)).toarray()
     iterated = graph_laplacian(x, GraphSpec(laplacian=kind, power=power)).toarray()
@@ -148,9 +144,7 @@ def test_powers(kind: str, power: int) -> None:
     laplacian=st.sampled_from(["combinatorial", "normalised"]),
     power=st.integers(1, 3),
 )
-def test_always_symmetric_and_positive_semi_definite(
-    x: np.ndarray, graph: dict[str, Any], kind: str, laplacian: str, power: int
-) -> None:
+def test_always_symmetric_and_positive_semi_definite(x, graph, kind, laplacian, power):
     spec = GraphSpec(distance=kind, laplacian=laplacian, power=power, **graph)
     found = graph_laplacian(x, spec).toarray()
     assert_array_equal(found, found.T)
@@ -158,26 +152,26 @@ def test_always_symmetric_and_positive_semi_definite(
     assert eigenvalues[0] >= -1e-12 * max(eigenvalues[-1], 1.0)
 
 
-def test_path() -> None:
+def test_path():
     laplacian = graph_laplacian([[0.0], [1.0], [2.1]], GraphSpec(kind="epsilon", epsilon=1.5))
     assert_array_equal(laplacian.toarray(), [[1, -1, 0], [-1, 2, -1], [0, -1, 1]])
 
 
-def test_star_of_a_nearest_neighbour_graph_has_edges_of_either_end() -> None:
+def test_star_of_a_nearest_neighbour_graph_has_edges_of_either_end():
     leaves = [[1.0, 0.0], [-1.1, 0.0], [0.0, 1.2], [0.0, -1.3]]
     laplacian = graph_laplacian([[0.0, 0.0], *leaves], GraphSpec(neighbours=1)).toarray()
     assert_array_equal(np.diag(laplacian), [4, 1, 1, 1, 1])
     assert_array_equal(laplacian[0, 1:], -np.ones(4))
 
 
-def test_all_neighbours_give_the_complete_graph() -> None:
+def test_all_neighbours_give_the_complete_graph():
     laplacian = graph_laplacian(points(n=6), GraphSpec(neighbours=5))
     assert_array_equal(laplacian.toarray(), 6 * np.eye(6) - np.ones((6, 6)))
 
 
 @pytest.mark.parametrize("kind", ["combinatorial", "normalised"])
 @pytest.mark.parametrize("weights", ["binary", "heat"])
-def test_isolated_points_have_zero_rows(kind: str, weights: str) -> None:
+def test_isolated_points_have_zero_rows(kind, weights):
     x = np.array([[0.0], [0.5], [9.0]])
     spec = GraphSpec(kind="epsilon", epsilon=1.0, weights=weights, laplacian=kind)
     laplacian = graph_laplacian(x, spec).toarray()
@@ -189,22 +183,20 @@ def test_isolated_points_have_zero_rows(kind: str, weights: str) -> None:
 
 @pytest.mark.parametrize("weights", ["binary", "heat"])
 @pytest.mark.parametrize("n_features", [2, 30])
-def test_duplicates_are_joined_to_each_other_and_not_to_themselves(
-    weights: str, n_features: int
-) -> None:
+def test_duplicates_are_joined_to_each_other_and_not_to_themselves(weights, n_features):
     x = np.repeat(points(9, 2, n_features), 3, axis=0)
     laplacian = graph_laplacian(x, GraphSpec(neighbours=2, weights=weights)).toarray()
     triangle = 3 * np.eye(3) - np.ones((3, 3))
     assert_allclose(laplacian, np.kron(np.eye(2), triangle), atol=1e-6)
 
 
-def test_zero_vectors_are_far_from_all_in_cosine_distance() -> None:
+def test_zero_vectors_are_far_from_all_in_cosine_distance():
     x = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 0.0]])
     laplacian = graph_laplacian(x, GraphSpec(distance="cosine", kind="epsilon", epsilon=0.5))
     assert_array_equal(laplacian.toarray(), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])
 
 
-def test_order_of_points_does_not_matter() -> None:
+def test_order_of_points_does_not_matter():
     x = points(10)
     order = np.random.default_rng(11).permutation(len(x))
     spec = GraphSpec(weights="heat", laplacian="normalised", power=2)
@@ -215,7 +207,7 @@ def test_order_of_points_does_not_matter() -> None:
     )
 
 
-def test_graphs_that_share_a_search_are_those_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_that_share_a_search_are_those_alone(monkeypatch):
     import sklearn.neighbors
 
     fits = []
@@ -230,7 +222,7 @@ def test_graphs_that_share_a_search_are_those_alone(monkeypatch: pytest.MonkeyPa
         assert_array_equal(found.toarray(), graph_laplacian(x, spec).toarray())
 
 
-def test_two_circles_fall_apart_into_their_classes() -> None:
+def test_two_circles_fall_apart_into_their_classes():
     raw = generate("two_circles", {"n": 600, "noise": 0.02}, 0, "test")
     for spec in (GraphSpec(neighbours=10), GraphSpec(kind="epsilon", epsilon=0.3)):
         laplacian = graph_laplacian(raw.x, spec)
@@ -256,7 +248,7 @@ def test_two_circles_fall_apart_into_their_classes() -> None:
         ({"weights": "heat", "width": 0.0}, ("graph.width", "above 0")),
     ],
 )
-def test_mistakes_in_a_graph(options: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_mistakes_in_a_graph(options, words):
     with pytest.raises(SpecError) as caught:
         graph_spec(options)
     assert caught.value.expected
@@ -280,13 +272,13 @@ def test_mistakes_in_a_graph(options: dict[str, Any], words: tuple[str, ...]) ->
         (np.eye(3) - 1.0, GIVEN, ("entry (0, 1) of -1", "no distance below 0")),
     ],
 )
-def test_mistakes_in_points(x: Any, options: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_mistakes_in_points(x, options, words):
     with mistake(*words, error=DataError):
         graph_laplacian(x, graph_spec(options))
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=str)
-def test_distances_may_be_given(graph: dict[str, Any]) -> None:
+def test_distances_may_be_given(graph):
     x = points(7)
     found = adjacency(cdist(x, x), GraphSpec(distance="precomputed", **graph)).toarray()
     assert_allclose(found, written_out(x, GraphSpec(**graph)))

@@ -40,7 +40,7 @@ def tiles(
 @pytest.mark.slow
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("d", [7, WIDE + 3])
-def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None:
+def test_tiles_equal_scikit_learn_and_end_in_zeros(d, cosine):
     points = 3 + np.random.default_rng(0).normal(size=(11, d)) / np.sqrt(d)
     kernels, edge = bank(d), 4
     found, places = tiles(kernels, points, edge, cosine=cosine)
@@ -56,7 +56,7 @@ def test_tiles_equal_scikit_learn_and_end_in_zeros(d: int, cosine: bool) -> None
 
 
 @pytest.mark.slow
-def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> None:
+def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal():
     points, edge = np.random.default_rng(3).normal(size=(11, WIDE + 3)) / 8, 4
     kernels, rows, cols = bank(WIDE + 3), np.array([2, 2, 2]), np.array([0, 1, 2])
     found = np.full((len(kernels), 3, edge, edge), np.nan)
@@ -71,7 +71,7 @@ def test_tiles_are_symmetric_where_their_row_begins_left_of_the_diagonal() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [7, 2 * WIDE + 3])
 @pytest.mark.parametrize("cosine", [False, True])
-def test_diagonals_equal_scikit_learn(cosine: bool, d: int) -> None:
+def test_diagonals_equal_scikit_learn(cosine, d):
     points, kernels = np.random.default_rng(1).normal(size=(9, d)) / np.sqrt(d), bank(d)
     found = diagonals(kernels, points, cosine=cosine)
     for m in range(len(kernels)):
@@ -79,7 +79,7 @@ def test_diagonals_equal_scikit_learn(cosine: bool, d: int) -> None:
         np.testing.assert_allclose(found[m], expected, rtol=1e-12)
 
 
-def test_a_point_of_no_length_has_zero_cosines() -> None:
+def test_a_point_of_no_length_has_zero_cosines():
     kernels = kernel_list(BankSpec(kernels=[{"function": "linear"}]), 1, ["x"], {}, 0)
     points = np.array([[0.0], [2.0], [-3.0]])
     found, _ = tiles(kernels, points, 3, cosine=True)
@@ -87,7 +87,7 @@ def test_a_point_of_no_length_has_zero_cosines() -> None:
     np.testing.assert_array_equal(diagonals(kernels, points, cosine=True), [[0, 1, 1]])
 
 
-def test_values_of_distances_that_overflow_do_not_vanish() -> None:
+def test_values_of_distances_that_overflow_do_not_vanish():
     """The BLAS takes infinity from infinity where many features overflow."""
     spec, d = BankSpec(kernels=[{"function": "gaussian", "widths": 1.0}]), WIDE + 6
     kernels = kernel_list(spec, d, [f"f{j}" for j in range(d)], {}, 0)
@@ -100,7 +100,7 @@ def test_values_of_distances_that_overflow_do_not_vanish() -> None:
 
 
 @pytest.mark.parametrize("function", ["gaussian", "laplacian-rbf"])
-def test_exponentials_reach_from_one_to_where_they_vanish(function: str) -> None:
+def test_exponentials_reach_from_one_to_where_they_vanish(function):
     kernels = kernel_list(
         BankSpec(kernels=[{"function": function, "widths": 1.0}]), 1, ["x"], {}, 0
     )

@@ -1,7 +1,6 @@
 """Distances of images against their definitions."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -91,7 +90,7 @@ GENERATORS: dict[str, np.ndarray] = {
 
 @pytest.mark.parametrize("name", AFFINE)
 @pytest.mark.parametrize("which", [1, 2])
-def test_tangents_are_derivatives_of_deformed_smoothed_images(name: str, which: int) -> None:
+def test_tangents_are_derivatives_of_deformed_smoothed_images(name, which):
     step = 1e-4
     shifts = {"shift-u": [1.0, 0.0], "shift-v": [0.0, 1.0]}
     matrix, shift = GENERATORS.get(name, np.zeros((2, 2))), np.array(shifts.get(name, [0.0, 0.0]))
@@ -103,7 +102,7 @@ def test_tangents_are_derivatives_of_deformed_smoothed_images(name: str, which: 
     assert_allclose(tangent, derivative, atol=0.03 * np.abs(derivative).max())
 
 
-def test_blank_images_and_single_pixels_have_no_tangents() -> None:
+def test_blank_images_and_single_pixels_have_no_tangents():
     for grey in (3.0, 0.1, -1e-20, 1e20):
         assert_array_equal(tangent_bases(np.full((2, 25), grey)), 0.0)
     assert_array_equal(two_sided_distances(np.array([[1.0], [3.0]])), [[0.0, 2.0], [2.0, 0.0]])
@@ -115,9 +114,7 @@ def test_blank_images_and_single_pixels_have_no_tangents() -> None:
 
 @pytest.mark.parametrize(("spring", "side"), [(SPRING, 6), (0.1, 2), (10.0, 6)])
 @pytest.mark.parametrize("deformations", [DEFORMATIONS, AFFINE], ids=["all", "affine"])
-def test_two_sided_is_the_distance_between_the_planes(
-    deformations: tuple[str, ...], spring: float, side: int
-) -> None:
+def test_two_sided_is_the_distance_between_the_planes(deformations, spring, side):
     x = random_images(6, 3, side)
     vectors = tangent_vectors(x, deformations)
     expected = np.zeros((6, 6))
@@ -137,7 +134,7 @@ def test_two_sided_is_the_distance_between_the_planes(
     assert_allclose(two_sided_distances(x, deformations, spring), expected, atol=1e-7)
 
 
-def test_order_of_distances() -> None:
+def test_order_of_distances():
     """More deformations only shorten distances, from the Euclidean ones on."""
     x = random_images(BLOCK + 40, 5)
     euclidean, two = cdist(x, x), two_sided_distances(x)
@@ -150,7 +147,7 @@ def test_order_of_distances() -> None:
 
 @pytest.mark.parametrize("which", [1, 2, 3])
 @MOVES
-def test_moved_images_are_near(which: int, moved: Callable[[int], np.ndarray]) -> None:
+def test_moved_images_are_near(which, moved):
     x = np.stack([plain(which), moved(which), plain(which + 10)])
     euclidean = cdist(x, x)
     for deformations in (DEFORMATIONS, AFFINE):
@@ -174,7 +171,7 @@ def transformed(image: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-def test_the_minimum_is_not_far_from_what_an_optimiser_finds() -> None:
+def test_the_minimum_is_not_far_from_what_an_optimiser_finds():
     x = np.stack([plain(1), deformed(2, np.eye(2), (0.3, 0.3)), plain(4)])
     low, high = IDENTITY - REACH, IDENTITY + REACH
     low[:2], high[:2] = -2.0, 2.0
@@ -192,7 +189,7 @@ def test_the_minimum_is_not_far_from_what_an_optimiser_finds() -> None:
     assert_allclose(affine_distances(x), expected, rtol=0.01)
 
 
-def test_bounds_hold() -> None:
+def test_bounds_hold():
     """A shift by two pixels is undone, one by four is not."""
     x = np.stack([deformed(1, np.eye(2), (shift, 0.0)) for shift in (0.0, 2.0, 4.0)])
     affine, euclidean = affine_distances(x), cdist(x, x)
@@ -200,7 +197,7 @@ def test_bounds_hold() -> None:
     assert affine[0, 2] > 0.2 * euclidean[0, 2]
 
 
-def test_symmetric_zero_for_equals_and_at_most_euclidean() -> None:
+def test_symmetric_zero_for_equals_and_at_most_euclidean():
     x = random_images(25, 1)
     x[7] = x[3]
     affine, euclidean = affine_distances(x), cdist(x, x)
@@ -212,7 +209,7 @@ def test_symmetric_zero_for_equals_and_at_most_euclidean() -> None:
     assert np.isfinite(affine).all()
 
 
-def test_pairs_that_are_not_wanted_keep_their_euclidean_distance() -> None:
+def test_pairs_that_are_not_wanted_keep_their_euclidean_distance():
     x = random_images(10, 4)
     pairs = np.random.default_rng(5).uniform(size=(10, 10)) < 0.2
     found = affine_distances(x, pairs)
@@ -222,14 +219,14 @@ def test_pairs_that_are_not_wanted_keep_their_euclidean_distance() -> None:
 
 
 @pytest.mark.parametrize("side", [1, 2])
-def test_tiny_and_blank_images(side: int) -> None:
+def test_tiny_and_blank_images(side):
     x = np.vstack([random_images(4, 6, side), np.full((1, side**2), 2.0)])
     affine = affine_distances(x)
     assert np.isfinite(affine).all()
     assert (affine <= cdist(x, x)).all()
 
 
-def test_candidates_are_the_nearest_and_all_of_few() -> None:
+def test_candidates_are_the_nearest_and_all_of_few():
     x = random_images(CANDIDATES + 20, 3)
     pairs, tangent = candidates(x), two_sided_distances(x, AFFINE)
     assert pairs is not None
@@ -240,7 +237,7 @@ def test_candidates_are_the_nearest_and_all_of_few() -> None:
 
 
 @pytest.mark.parametrize("distance", ["tangent", "affine"])
-def test_the_script_takes_the_images_that_a_sweep_draws(distance: str, tmp_path: Path) -> None:
+def test_the_script_takes_the_images_that_a_sweep_draws(distance, tmp_path):
     images = random_images(30, 4, 5)
     table = pd.DataFrame(images, columns=[f"f{j}" for j in range(25)])
     table.assign(label=np.arange(30) % 3 + 1).to_csv(tmp_path / "images.csv", index=False)
@@ -265,7 +262,7 @@ def test_the_script_takes_the_images_that_a_sweep_draws(distance: str, tmp_path:
     assert_allclose(np.load(output), expected, atol=1e-7)
 
 
-def test_the_script_refuses_what_is_no_image(tmp_path: Path) -> None:
+def test_the_script_refuses_what_is_no_image(tmp_path):
     np.savez(tmp_path / "x.npz", x=np.zeros((3, 5)))
     for name in ("x.npz", "none.npz"):
         with pytest.raises(SystemExit) as caught:

@@ -409,7 +409,7 @@ def check_centred(view: str, normalisation: list[str]) -> None:
 
 
 @pytest.mark.parametrize("view", ["genes", "half", "all"])
-def test_kernels_that_points_lack_are_not_centred(view: str) -> None:
+def test_kernels_that_points_lack_are_not_centred(view):
     check_centred(view, ["trace"])
     with pytest.raises(
         SpecError, match=r"banks\.mine\.normalisation: found 'centre' for kernels that"
@@ -418,7 +418,7 @@ def test_kernels_that_points_lack_are_not_centred(view: str) -> None:
 
 
 @pytest.mark.parametrize("view", ["own", "whole"])
-def test_kernels_that_all_points_have_are_centred(view: str) -> None:
+def test_kernels_that_all_points_have_are_centred(view):
     check_centred(view, ["centre", "trace"])
 
 

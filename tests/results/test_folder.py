@@ -272,7 +272,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_reads_back_and_is_written_once(file: Path) -> None:
+def test_it_reads_back_and_is_written_once(file):
     noted = read_data_note(file.parent)
     assert noted == {"t": ReadData("old", stamps_of([file]))}
     before = (file.parent / DATA_NOTE).stat().st_mtime_ns
@@ -282,7 +282,7 @@ def test_it_reads_back_and_is_written_once(file: Path) -> None:
     assert set(read_data_note(file.parent)) == {"t", "u"}
 
 
-def test_a_file_of_another_state_and_data_of_another_content_have_changed(file: Path) -> None:
+def test_a_file_of_another_state_and_data_of_another_content_have_changed(file):
     folder, same = file.parent, stamps_of([file])
     assert list(changed_data(folder, {"t": ReadData("new", same)})) == []  # another label, say
     assert list(rewritten_files(folder)) == []
@@ -295,7 +295,7 @@ def test_a_file_of_another_state_and_data_of_another_content_have_changed(file: 
     assert words.startswith(f"{file} was written after this sweep read it on 2")
 
 
-def test_files_that_are_not_here_and_damaged_notes_say_nothing(file: Path) -> None:
+def test_files_that_are_not_here_and_damaged_notes_say_nothing(file):
     file.unlink()
     assert list(rewritten_files(file.parent)) == []
     for text in ("", "[]", '{"t": 1}'):

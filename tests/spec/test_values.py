@@ -143,7 +143,7 @@ def test_an_address_is_text(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_list_of_numbers_of_neighbours_stands_for_a_graph_each() -> None:
+def test_a_list_of_numbers_of_neighbours_stands_for_a_graph_each():
     view = ViewSpec.model_validate(
         {"name": "v", "graphs": [{"neighbours": [1, 5], "weights": "heat"}, {"power": 2}]}
     )
