@@ -14,6 +14,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mkldist.analysis.curves import (
     convergence_curves,
@@ -30,7 +31,6 @@ from mkldist.core.metrics import loss_words
 from mkldist.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
 
@@ -96,8 +96,6 @@ def _axes(ax: Axes | None) -> Axes:
 
 def _table(results: Results, read: Callable[..., pd.DataFrame], *arguments: Any) -> pd.DataFrame:
     """Return a table, or read it from results; refuse one that has nothing to draw."""
-    import pandas as pd
-
     table = results if isinstance(results, pd.DataFrame) else read(results, *arguments)
     if table.empty:
         words = f"mkldist.analysis.{read.__name__}"

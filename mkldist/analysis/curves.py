@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from mkldist.analysis.comparison import Chosen, Results, methods_by_data_set, problem_settings
 from mkldist.analysis.growth import series_names
@@ -43,7 +44,6 @@ from mkldist.results.schema import CONVERGENCE, ITERATION, SPLIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     import xarray as xr
 
 
@@ -84,8 +84,6 @@ def learning_curve(tree: xr.DataTree) -> pd.DataFrame:
 
 def curves_of(compared: Sequence[Compared]) -> pd.DataFrame:
     """Return the table of :func:`learning_curve` from losses that have been read."""
-    import pandas as pd
-
     rows = [
         {
             "dataset": one.series,
@@ -144,8 +142,6 @@ def loss_by_active_kernels(tree: xr.DataTree) -> pd.DataFrame:
     4   1.0            38.4  0.037
     5  10.0            35.6  0.035
     """
-    import pandas as pd
-
     rows = [row for node in method_nodes(tree) for row in _settings(node)]
     columns = ["dataset", "bank", "method", "active_kernels", *_LOSS]
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
@@ -180,8 +176,6 @@ def loss_by_bank_size(tree: xr.DataTree) -> pd.DataFrame:
     1  wdbc-50  uniform         10  0.067
     2  wdbc-50    level         30  0.040
     """
-    import pandas as pd
-
     nodes = method_nodes(at_best(tree))
     banks = {path: bank for path, (_, bank) in series_names(nodes).items()}
     rows = []
@@ -253,8 +247,6 @@ def objective_path(tree: xr.DataTree, along: str = "C") -> pd.DataFrame:
     10   1.0  0.035     30.472
     11  10.0  0.034     63.621
     """
-    import pandas as pd
-
     columns = ["dataset", "bank", "problem", "method", along, "loss", "mean", "sd", "objective",
                "objective_sd", "lower_bound", "n_splits"]  # fmt: skip
     nodes = [node for node in method_nodes(tree) if along in hyperparameters(node)]
@@ -285,8 +277,6 @@ def _rows(node: xr.DataTree, along: str) -> Iterator[tuple[object, ...]]:
     loss = loss_name([node])
     if not {loss, "objective", "dual_objective"} <= set(node.data_vars):
         return
-    import pandas as pd
-
     dims = (SPLIT, along, *(dim for dim in hyperparameters(node) if dim != along))
     losses, objectives, bounds = (
         values.reshape(*values.shape[:2], -1)
@@ -347,8 +337,6 @@ def convergence_curves(tree: xr.DataTree, against: str = "seconds") -> pd.DataFr
     >>> curves.columns.tolist()  # doctest: +SKIP
     ['dataset', 'bank', 'method', 'passes', 'gap_low', 'gap', 'gap_high', 'runs']
     """
-    import pandas as pd
-
     if against not in COSTS:
         expected = " or ".join(f'"{name}"' for name in COSTS)
         raise InputError(
@@ -493,8 +481,6 @@ def _mean_curve(
     decisions: list[Decisions], curve: Callable[[Decisions], tuple[Floats, Floats]], x: str, y: str
 ) -> pd.DataFrame:
     """Return the mean of curves over the splits, at equally spaced places of several."""
-    import pandas as pd
-
     curves = [curve(one) for one in decisions]
     if len(curves) == 1:
         [(places, heights)] = curves
@@ -532,7 +518,6 @@ def calibration(decisions: list[Decisions], n_bins: int = BINS) -> pd.DataFrame:
     A row for each bin: ``probability``, the mean, ``frequency``, the share of rows of the class,
     and the number ``n`` of rows.
     """
-    import pandas as pd
     from sklearn.calibration import calibration_curve
 
     named = ["probability", "frequency", "n"]

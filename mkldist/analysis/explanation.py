@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from mkldist.analysis.losses import at_best
 from mkldist.analysis.statistics import (
@@ -29,7 +30,6 @@ from mkldist.results.schema import CLASS
 from mkldist.solvers.progress import is_active
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
 
@@ -108,8 +108,6 @@ def selection_table(tree: xr.DataTree) -> pd.DataFrame:
 
 def stability_of(found: Sequence[tuple[dict[str, str], xr.DataArray]]) -> pd.DataFrame:
     """Return the table of :func:`selection_table` from weights that have been read."""
-    import pandas as pd
-
     rows = []
     for place, weights in found:
         chosen = is_selected(weights)
@@ -160,8 +158,6 @@ def selection_frequency(tree: xr.DataTree, by: str = "kernel") -> pd.DataFrame:
     11   0.25        1.0
     12   0.50        1.0
     """
-    import pandas as pd
-
     tables = []
     for place, weights in weights_at_best(tree):
         if by in weights.coords:
@@ -199,8 +195,6 @@ def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
     The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``,
     ``frequency`` and its interval, as in :func:`selection_frequency`.
     """
-    import pandas as pd
-
     keys = weights[by].to_numpy()
     if by == "feature_group":
         keys = np.where(np.isin(keys, (SINGLE, SEVERAL)), weights["features"].to_numpy(), keys)
@@ -348,7 +342,6 @@ class Explanation:
     @property
     def table(self) -> pd.DataFrame:
         """The shares as a table, a row a set; intervals as three columns."""
-        import pandas as pd
 
         def row(share: Share) -> dict[str, Any]:
             found: dict[str, Any] = {}
@@ -422,8 +415,6 @@ def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Fl
 
 def kernel_sets(weights: xr.DataArray) -> list[KernelSets]:
     """Return the sets of kernels of every level of which the bank has several."""
-    import pandas as pd
-
     found, divided = [], set()
     for level, keys in _keys(weights).items():
         place, names = pd.factorize(np.array(keys, dtype=object), sort=True)

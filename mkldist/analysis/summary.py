@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from mkldist.analysis.losses import TO_TRY, Standing, constant_words, scored_part
 from mkldist.core.arrays import Array, Bools, Ints
@@ -50,7 +51,6 @@ from mkldist.spec.kinds import TRIAL
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pandas as pd
     import xarray as xr
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
@@ -76,8 +76,6 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     :func:`loss_of` their data set among those that lack no split and are not ``no_better``; and
     ``edge``, the hyperparameters whose value in a method's best row is at an end of its grid.
     """
-    import pandas as pd
-
     rows = summary_rows(tree)
     return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
@@ -249,8 +247,6 @@ def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
 
 def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
     """Yield the row of each setting of a node, in the order of their first runs."""
-    import pandas as pd
-
     data, grid, metric = node.to_dataset(), _grid(node), metric_of(node)
     shape = [data.sizes[name] for name in (SPLIT, *grid)]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from mkldist.cli.options import (
     complete_shown,
@@ -19,8 +20,12 @@ from mkldist.cli.options import (
     overwrite_option,
     print_json,
 )
+from mkldist.core.arrays import LEARNT
+from mkldist.core.durable import check_free, write_file, writing
 from mkldist.core.terminal import command_line
-from mkldist.from_python.listings import KINDS, Known
+from mkldist.core.wording import truncate
+from mkldist.errors import DataError, InputError, nearest
+from mkldist.from_python.listings import KINDS, Known, described, known, known_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -79,7 +84,6 @@ def init_command(
     from mkldist.cli.first_sweep import first_sweep, sweep_name, told
     from mkldist.cli.schema import FILE, write_schema
     from mkldist.cli.sweeps import plan_command
-    from mkldist.core.durable import check_free, write_file, writing
 
     target, beside = file or Path(f"{sweep_name(data)}.toml"), files_of(views)
     check_free(target, overwrite=overwrite, inputs=[data, *beside.values()])
@@ -133,15 +137,12 @@ def _facts_of_arrays(
     data: Path, label: str | None, views: Mapping[str, Path], column: str | None
 ) -> Facts:
     """Return what arrays are like."""
-    import numpy as np
-
     from mkldist.cli.first_sweep import Facts, classes_of
     from mkldist.data.files import read_file
     from mkldist.data.gram_files import holds_grams, read_grams
     from mkldist.data.labels import number_name
     from mkldist.data.table_profile import are_real
     from mkldist.data.tables import ColumnChoice
-    from mkldist.errors import DataError
 
     if views or column:
         where = f"--view {next(iter(views))}" if views else column or ""
@@ -182,7 +183,6 @@ def _view_facts(
     """Return the tables of views, each with the column of the data that it is joined by."""
     from mkldist.cli.first_sweep import ViewFacts
     from mkldist.data.table_profile import Column, TableProfile, inspected, joining
-    from mkldist.errors import DataError
 
     found: dict[str, tuple[ViewFacts, str]] = {}
     for name, path in views.items():
@@ -217,7 +217,6 @@ def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> st
     """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
     from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
     from mkldist.data.tables import LABEL_WORDS
-    from mkldist.errors import DataError
 
     likely = likely_label(columns)
     if likely is not None:
@@ -247,8 +246,6 @@ def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> st
 
 def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
     """Return the columns that may be the label, in words: first those of few values."""
-    from mkldist.core.wording import truncate
-
     if not few:
         listed = truncate([repr(name) for name in possible], SHOWN)
         return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
@@ -280,7 +277,6 @@ def datasets(data_dirs: tuple[Path, ...], as_json: bool) -> None:
 @json_option("kernels", "families")
 def kernels(as_json: bool) -> None:
     """List kernel functions and named families."""
-    from mkldist.from_python.listings import known_of
     from mkldist.kernel_functions.registry import FUNCTIONS
 
     parameters = {name: function.keys for name, function in FUNCTIONS.items()}
@@ -308,8 +304,6 @@ def kernels(as_json: bool) -> None:
 @json_option("methods")
 def methods(as_json: bool) -> None:
     """List all methods in a line each; 'mkldist show NAME' describes one in full."""
-    from mkldist.from_python.listings import known_of
-
     rows = [{"name": one.name, "finds": one.line} for one in known_of("method")]
     _print_rows("methods", rows, as_json)
     if not as_json:
@@ -324,8 +318,6 @@ def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
 
     'mkldist sweep NAME' runs a sweep that comes with mkldist, in any folder.
     """
-    from mkldist.errors import InputError
-    from mkldist.from_python.listings import described
     from mkldist.spec.load import shipped_sweeps
 
     files: dict[str, Path] = {}
@@ -440,7 +432,6 @@ def _entry(name: str, text: str) -> Iterator[str]:
 
 def _learnt_labels(params: type[SolverParams]) -> str:
     """Return the kinds of labels that a method learns, with the losses for each."""
-    from mkldist.core.arrays import LEARNT
     from mkldist.solvers.base import losses_by_target
 
     parts = []
@@ -496,9 +487,6 @@ def show_command(name: str, kind: str | None, data_dirs: tuple[Path, ...], as_js
 
 def _called(name: str, kinds: Sequence[str], data_dirs: Sequence[Path]) -> list[Known]:
     """Return what has a name; raise an InputError if nothing has it."""
-    from mkldist.errors import InputError, nearest
-    from mkldist.from_python.listings import known
-
     everything = [one for one in known(data_dirs) if one.kind in kinds]
     found = [one for one in everything if one.name == name]
     if not found:
@@ -615,8 +603,6 @@ def _dataset_lines(one: Known, data_dirs: Sequence[Path]) -> Iterator[str]:
 
 def _label_line(data: Dataset) -> str:
     """Return the classes with their counts, or the range of real values."""
-    import numpy as np
-
     if data.classes is None:
         return f"real values from {np.nanmin(data.y):g} to {np.nanmax(data.y):g}"
     pairs = zip(data.classes, data.class_counts, strict=True)

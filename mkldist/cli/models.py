@@ -24,8 +24,10 @@ from mkldist.cli.options import (
     print_json,
     results_argument,
 )
+from mkldist.core.durable import check_apart, check_free
 from mkldist.core.terminal import command_line, standard_output
-from mkldist.core.wording import pluralize
+from mkldist.core.wording import pluralize, truncate
+from mkldist.errors import InputError
 
 if TYPE_CHECKING:
     from mkldist.analysis.explanation import Explanation
@@ -88,7 +90,6 @@ def fit_command(
     metric.
     """
     from mkldist.analysis.losses import constant_words
-    from mkldist.core.durable import check_free
     from mkldist.fit.select import calibrated, choose, prepared_fit, refit
     from mkldist.results.folder import inputs_of
 
@@ -120,7 +121,6 @@ def fit_command(
 
 def _setting(text: str) -> tuple[str, Any]:
     """Return the name and the value of ``NAME=VALUE``; a value that is not TOML is a text."""
-    from mkldist.errors import InputError
     from mkldist.spec.kinds import TooLongError, parsed_toml
 
     name, equals, value = text.partition("=")
@@ -222,8 +222,6 @@ def _n_active(model: Model) -> int:
 
 def _classes(classes: Sequence[object]) -> str:
     """Return the classes in words; of two, which one positive decision values predict."""
-    from mkldist.core.wording import truncate
-
     if len(classes) == 2:
         return f"{classes[0]} is -1, {classes[1]} is +1"
     return truncate([str(name) for name in classes], SHOWN)
@@ -298,7 +296,6 @@ def predict_command(
     DATA and those of the model (grams, ids, points).
     """
     from mkldist.analysis.losses import standing_in
-    from mkldist.errors import InputError
     from mkldist.fit.model import load_model
     from mkldist.fit.new_rows import unseen_lines
     from mkldist.fit.predictions import write_predictions
@@ -416,13 +413,11 @@ def explain_command(
     the decision, the share of the weights, the loss when left out and how often it is active, each
     with its interval over the splits.
     """
-    from mkldist.errors import InputError
     from mkldist.fit.explain import explain
     from mkldist.report.sentences import explanation_sentences
     from mkldist.results.folder import results_of
 
     if figure is not None:
-        from mkldist.core.durable import check_apart
         from mkldist.report.charts import check_figure, write_explanation
         from mkldist.results.folder import inputs_of
 

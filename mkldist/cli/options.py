@@ -17,6 +17,8 @@ import click
 from click import Context, Parameter
 from click.shell_completion import CompletionItem
 
+from mkldist.errors import InputError, SpecError
+
 if TYPE_CHECKING:
     from mkldist.spec.model import SweepSpec
 
@@ -134,8 +136,6 @@ def results_argument(*, several: bool = False) -> Decorator:
 
 def files_of(views: Sequence[str]) -> dict[str, Path]:
     """Return the files of ``NAME=FILE`` by the names of their views."""
-    from mkldist.errors import InputError
-
     found: dict[str, Path] = {}
     for text in views:
         name, equals, file = text.partition("=")
@@ -190,7 +190,6 @@ class SweepInputs:
     @property
     def of_file(self) -> SweepSpec | None:
         """The file without ``--set``; None without such options, or if it is wrong without."""
-        from mkldist.errors import SpecError
         from mkldist.spec.load import load_sweep
 
         with suppress(SpecError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +30,9 @@ from mkldist.core.metrics import (
     variable_words,
 )
 from mkldist.core.terminal import command_line, plain_table, standard_output
-from mkldist.results.export import ENDINGS, format_of
+from mkldist.errors import InputError, nearest
+from mkldist.results.export import ENDINGS, export, format_of
+from mkldist.results.folder import results_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,7 +64,6 @@ def report_command(
     RESULTS is a sweep file, its name or the folder of its results.
     """
     from mkldist.report.page import check_name, check_target
-    from mkldist.results.folder import results_of
 
     check_name(page)
     results = results_of(results)
@@ -123,10 +125,6 @@ def export_command(
     PATH is the folder of its results, its file or its name.  Several must be of the same data and
     splits; a method that they have under one name has the name of its sweep, too.
     """
-    from mkldist.errors import InputError
-    from mkldist.results.export import export
-    from mkldist.results.folder import results_of
-
     if kind is None:
         ending = destination.suffix if destination else ""
         kind = format_of(ending) if ending else "netcdf"
@@ -256,8 +254,6 @@ def _asked(
 ) -> tuple[Results, Results, Callable[[Place, Place], bool]]:
     """Return the results to compare, and which of their methods; refuse names that are unknown."""
     from mkldist.analysis.comparison import Results, every_two, matching
-    from mkldist.errors import InputError
-    from mkldist.results.folder import results_of
 
     if len(words) not in (ONE_SWEEP, TWO_SWEEPS, TWO_METHODS):
         raise InputError(
@@ -293,7 +289,6 @@ def _asked(
 def _check_alone(results: Results, named: tuple[str, str], words: Sequence[str]) -> None:
     """Refuse names that the results do not have, and two names of one method."""
     from mkldist.analysis.comparison import is_named
-    from mkldist.errors import InputError
 
     places = results.places()
     known = {name for p in places for name in (p["method"], f"{p['bank']}/{p['method']}")}
@@ -306,8 +301,6 @@ def _check_alone(results: Results, named: tuple[str, str], words: Sequence[str])
 
 def _check_names(option: str | None, given: Collection[str], known: Collection[str]) -> None:
     """Refuse a name that results do not have."""
-    from mkldist.errors import InputError, nearest
-
     for name in given:
         if name not in known:
             plain = sorted(one for one in known if "/" not in one)
@@ -321,8 +314,6 @@ def _nothing(
     words: Sequence[str], comparison: ResultsComparison, first: Results, second: Results
 ) -> Exception:
     """Return the error of results in which nothing can be paired."""
-    from mkldist.errors import InputError
-
     asked = " ".join(words)
     if comparison.unpaired:
         one = comparison.unpaired[0]
@@ -346,8 +337,6 @@ def _nothing(
 
 def _isolated(results: Results) -> bool:
     """Return True if the runs were timed one by one."""
-    import json
-
     return bool(json.loads(str(results.tree.attrs["spec"])).get("execution") == "isolated")
 
 

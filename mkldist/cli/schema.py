@@ -11,6 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from mkldist.cli.options import overwrite_option
+from mkldist.core.durable import check_free, write_file, writing
+from mkldist.errors import OutputError, ending_words
 
 FILE = "mkldist.schema.json"
 """Name of the schema beside a sweep file."""
@@ -101,8 +103,6 @@ def _values(key: str, value: dict[str, Any]) -> dict[str, Any]:
 
 def write_schema(path: Path) -> None:
     """Write the schema to a file."""
-    from mkldist.core.durable import write_file, writing
-
     with writing(path):
         write_file(path, [f"{json.dumps(sweep_schema(), indent=1)}\n".encode()])
 
@@ -112,9 +112,6 @@ def write_schema(path: Path) -> None:
 @overwrite_option
 def schema_command(output: Path | None, overwrite: bool) -> None:
     """Print a JSON Schema of the sweep file, by which editors complete and check it."""
-    from mkldist.core.durable import check_free
-    from mkldist.errors import OutputError, ending_words
-
     if output is None:
         click.echo(json.dumps(sweep_schema(), indent=1))
         return

@@ -20,12 +20,15 @@ from mkldist.cli.options import (
     sweep_options,
     threads_option,
 )
+from mkldist.core.memory import readable_bytes
 from mkldist.core.terminal import command_line, plain_table, standard_error, standard_output
 from mkldist.core.wording import pluralize
-from mkldist.errors import EXIT_FAILED_RUNS
-from mkldist.results.folder import rewritten_files
+from mkldist.errors import EXIT_FAILED_RUNS, InputError
+from mkldist.results.folder import OutputFolder, output_path, results_of, rewritten_files
+from mkldist.results.journal import Journal
+from mkldist.results.layout import LAYOUT
 from mkldist.results.schema import RunState
-from mkldist.results.status import others_words
+from mkldist.results.status import others_words, sweep_status, traceback_of
 from mkldist.spec.kinds import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -68,10 +71,8 @@ def plan_command(
     With --workers, also estimate what these and other numbers of workers take, as recorded runs
     did, or by typical rates.
     """
-    from mkldist.errors import InputError
     from mkldist.from_python.plans import SweepPlan
     from mkldist.planning.planner import parse_memory
-    from mkldist.results.folder import output_path
 
     if storage is not None and not (workers or threads_per_worker):
         expected = "--workers or --threads-per-worker beside it"
@@ -176,9 +177,6 @@ def _telling_what_is_recorded(sweep: SweepInputs, output: Path | None) -> Iterat
 
 def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
     """Return how many runs the output folder has records of, with a verb."""
-    from mkldist.results.folder import OutputFolder, output_path
-    from mkldist.results.journal import Journal
-
     path = output_path(sweep.load(), output)
     n_runs = len(Journal(OutputFolder(path).records).states()) if path.is_dir() else 0
     return pluralize(n_runs, "run is", "runs are")
@@ -187,8 +185,6 @@ def _n_recorded(sweep: SweepInputs, output: Path | None) -> str:
 def _outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
     """Return the outcome for ``--json``."""
     from mkldist.analysis.summary import recorded_table
-    from mkldist.results.schema import RunState
-    from mkldist.results.status import sweep_status
 
     complete = outcome.counts.get(RunState.COMPLETE, 0)
     return {
@@ -205,8 +201,6 @@ def _outcome_document(outcome: SweepOutcome) -> dict[str, Any]:
 
 def _show_outcome(outcome: SweepOutcome) -> None:
     """Print the table and the path of the results."""
-    from mkldist.results.status import others_words
-
     if not outcome.computed:
         for line in outcome.mended:
             click.echo(f"note: {line}")
@@ -230,7 +224,6 @@ def _show_outcome(outcome: SweepOutcome) -> None:
 
 def _bank_line(outcome: SweepOutcome) -> Iterator[str]:
     """Yield a line on the banks: how much stays, or that this call has removed them."""
-    from mkldist.core.memory import readable_bytes
     from mkldist.run.upkeep import stored_banks
 
     banks, spec = stored_banks(outcome.path), outcome.plan.spec
@@ -249,8 +242,6 @@ def _bank_line(outcome: SweepOutcome) -> Iterator[str]:
 
 def _show_failures(outcome: SweepOutcome, console: Console) -> None:
     """Print how many runs failed, the errors of the first, and how to repeat them."""
-    from mkldist.results.status import sweep_status
-
     failures = sweep_status(outcome.path).failed
     console.print(f"\n{pluralize(outcome.failed, 'run')} failed:", style="red", highlight=False)
     for failure in failures[:3]:
@@ -288,10 +279,6 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
     until its outcome is recorded.  With --watch a terminal shows all this anew until the sweep
     ends; a pipe gets a line for each change.  Ctrl-C ends the look, and not the sweep.
     """
-    from mkldist.errors import InputError
-    from mkldist.results.folder import results_of
-    from mkldist.results.status import sweep_status
-
     if watch and as_json:
         raise InputError("--watch", "--json beside it", "one of the two")
     status = _watched(results_of(path), every) if watch else sweep_status(results_of(path))
@@ -306,8 +293,6 @@ def status_command(path: Path, watch: bool, every: float, as_json: bool) -> None
 def _watched(path: Path, every: float) -> SweepStatus:
     """Show the progress until the sweep ends or the user has seen enough; return the last."""
     from rich.console import Group
-
-    from mkldist.results.status import sweep_status
 
     status, console, line = sweep_status(path), standard_output(), ""
     with suppress(KeyboardInterrupt), ExitStack() as stack:
@@ -344,7 +329,6 @@ def _progress_line(status: SweepStatus) -> str:
 def _status_document(status: SweepStatus) -> dict[str, Any]:
     """Return the status for ``--json``."""
     from mkldist.analysis.summary import recorded_table
-    from mkldist.results.status import traceback_of
 
     some = status.counts.get(RunState.COMPLETE, 0)
     return {
@@ -420,8 +404,6 @@ def _lacking_layout(status: SweepStatus) -> str:
     """Return words on a folder that has no layout of results; nothing of one that has."""
     if status.without_layout is None:
         return ""
-    from mkldist.results.layout import LAYOUT
-
     if not status.without_layout:
         return f"there is no {LAYOUT} yet"
     recorded = pluralize(status.without_layout, "run is", "runs are")

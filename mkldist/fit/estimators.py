@@ -36,7 +36,7 @@ from mkldist.data.checks import (
     common_rows,
     numbered_features,
 )
-from mkldist.data.dataset import TextColumns, absent_of
+from mkldist.data.dataset import SourceColumns, TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.decision import Contributions, LabelCoding
@@ -62,7 +62,9 @@ from mkldist.fit.preprocess import (
     sample_weights,
 )
 from mkldist.kernel_functions.bases import is_sparse
+from mkldist.kernel_functions.custom import CustomFunction
 from mkldist.kernels import Gaussian, Spectrum
+from mkldist.kernels.families import LENGTHS, NAMED_FAMILIES, RELATIVE_WIDTHS, kernel_choice
 from mkldist.kernels.objects import Precomputed
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers
@@ -172,8 +174,6 @@ def _bank_key(
 ) -> str:
     """Return the name of a bank by its content."""
     from mkldist.fit.bank import normalisation_steps
-    from mkldist.kernel_functions.custom import CustomFunction
-    from mkldist.kernels.families import kernel_choice
 
     choice = kernel_choice(kernels)
     return content_id(
@@ -574,8 +574,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _chosen_kernels(self, points: Features) -> Any:
         """Return the kernels as :class:`mkldist.KernelBank` takes them."""
-        from mkldist.kernels.families import NAMED_FAMILIES
-
         if not isinstance(self.kernels, str):
             given = [self.kernels] if hasattr(self.kernels, "shape") else self.kernels
             if not isinstance(given, Iterable | None):
@@ -658,7 +656,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         mkldist.errors.SpecError
             For classes that are neither numbers nor text.
         """
-        from mkldist.data.dataset import SourceColumns
         from mkldist.fit.model import Model
         from mkldist.methods.components import named
 
@@ -1393,8 +1390,6 @@ class OneClassMKL(OutlierMixin, KernelEstimator):  # type: ignore[misc]
         return self
 
     def _chosen_kernels(self, points: Features) -> Any:
-        from mkldist.kernels.families import LENGTHS, RELATIVE_WIDTHS
-
         chosen = super()._chosen_kernels(points)
         if not isinstance(chosen, str) or chosen != DEFAULT:
             return chosen

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from mkldist.analysis.comparison import Chosen, Results
@@ -177,7 +178,6 @@ def _candidates(results: Results, nodes: Sequence[xr.DataTree]) -> list[Chosen]:
 
 def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
     """Return the method of least mean loss of those on all splits, if any, and their number."""
-    import pandas as pd
 
     def losses(chosen: Chosen) -> Floats:
         metric = metric_of(chosen.node)

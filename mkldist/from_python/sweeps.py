@@ -21,6 +21,7 @@ from mkldist.kernels.families import plain
 from mkldist.methods.components import Component, written
 from mkldist.results.folder import OutputFolder, output_path, sweep_file_of
 from mkldist.results.status import sweep_status
+from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.saved_inputs import FROM_FILES, SavedInputs, data_files, file_name
 from mkldist.spec.kinds import as_path, check_flags, spelled, toml_text
@@ -184,7 +185,6 @@ def sweep(
     >>> tree["wine/level"].test_error.mean("split").round(2).to_series().to_dict()  # doctest: +SKIP
     {0.3: 0.0, 1.0: 0.01, 3.0: 0.01}
     """
-    from mkldist.results.tree import open_results
     from mkldist.run.sweep import run_sweep  # with Dask, which a plan does without
 
     check_flags(retry_failed=retry_failed, progress=progress, allow_code=allow_code)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -516,8 +517,6 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
 
 def check_figure(path: Path, *, overwrite: bool) -> None:
     """Refuse a file of another kind, one that is there, and any without matplotlib."""
-    from importlib.util import find_spec
-
     if path.suffix[1:] not in FORMATS:
         ending = ending_words(path.suffix)
         raise OutputError(str(path), ending, "a name ending in .pdf, .svg or .png")

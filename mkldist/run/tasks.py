@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from filelock import FileLock, Timeout
+
 from mkldist.bank.bank import Bank, MemoryBank
 from mkldist.bank.build import (
     Backend,
@@ -64,8 +66,6 @@ def machine_lock_file() -> Path:
 @contextmanager
 def exclusive_machine_lock(on_wait: Callable[[], object]) -> Iterator[bool]:
     """Have the turn on this machine while the context lasts; wait for it first."""
-    from filelock import FileLock
-
     lock = FileLock(machine_lock_file())
     has_turn = _locked(lock, 0.0)
     if has_turn is False:
@@ -79,8 +79,6 @@ def exclusive_machine_lock(on_wait: Callable[[], object]) -> Iterator[bool]:
 
 def _locked(lock: BaseFileLock, seconds: float) -> bool | None:
     """Return whether a lock is held within some seconds, -1 for any; None if it cannot be."""
-    from filelock import Timeout
-
     try:
         make_folder(Path(lock.lock_file).parent, durable=False)
         lock.acquire(timeout=seconds)
