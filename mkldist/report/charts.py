@@ -40,6 +40,7 @@ from mkldist.analysis.losses import LABEL_UNITS, RanksOverDataSets, in_units
 from mkldist.core.durable import check_free, replacing, write_file, writing
 from mkldist.core.metrics import loss_words
 from mkldist.errors import OutputError, ending_words
+from mkldist.plot import Look
 from mkldist.report.sentences import Facts, slug
 from mkldist.results.schema import DECISION_VALUES, LABEL, SAMPLE, SPLIT
 
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure
 
-    from mkldist.plot import Look
 
 WIDTH, HEIGHT = 3.5, 2.5  # inches: a column of a paper, in which no letter is below 7 points
 LETTERS = 7.0  # points, of the smallest letters

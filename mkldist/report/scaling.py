@@ -16,6 +16,7 @@ import mkldist.plot as plot
 from mkldist.analysis.growth import PARTS, SIZES, Growth
 from mkldist.core.durable import check_free, make_folder, write_file, writing
 from mkldist.errors import InputError
+from mkldist.plot import Look
 from mkldist.report.charts import HEIGHT, Chart, figure_of
 from mkldist.report.sentences import Caution, Facts, records, shared_times, slug
 from mkldist.report.tables import Cell, Row, Table, keyed, numbers, text, with_ends
@@ -24,7 +25,6 @@ from mkldist.results.folder import inputs_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from mkldist.plot import Look
 
 ENOUGH_SIZES = 3
 NO_FIGURES = "No figures: pip install 'mkldist[figures]' installs what draws them."

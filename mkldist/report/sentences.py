@@ -76,10 +76,7 @@ from mkldist.solvers.progress import StopReason
 from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
-
-    from mkldist.analysis.explanation import Explanation
 
 
 EXPLAINED, MOST_VALUES = 6, 1e9

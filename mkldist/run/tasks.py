@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from mkldist.bank.bank import Bank, MemoryBank
 from mkldist.bank.build import (
@@ -53,9 +53,6 @@ from mkldist.run.probe import memory_share, this_worker
 from mkldist.run.record_queue import MessageQueue, RecordSender, build_key
 from mkldist.run.shards import SHARDS, open_sharded
 from mkldist.run.warm_up import specimens, warm_up, warm_up_source
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 
 def machine_lock_file() -> Path:
