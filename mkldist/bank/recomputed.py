@@ -193,8 +193,10 @@ class PointProducts:
     def block(self, kernels: Ints, weights: Floats, points: Ints) -> Floats:
         """Return ``sum_s w_s K_s`` of some kernels between some points, (q, q)."""
         with self._counted(len(kernels) * len(points) ** 2 // 2):
-            sums = self.passes.sums(weights[None], kernels, points=points)
-        return np.asarray(sums[0])
+            [found] = self.passes.sums(weights[None], kernels, points=points)
+        if not np.isfinite(found).all():
+            self.products(kernels, np.ones((self.source.n_points, 1)))  # raises that of a kernel
+        return np.asarray(found)
 
     @contextmanager
     def _counted(self, n_values: int) -> Iterator[None]:
@@ -440,21 +442,21 @@ class KernelSum(SymmetricOperator):
 
 
 class PointBank(RecomputedBank):
-    """Kernels by their products with vectors."""
+    """Kernels by their products with vectors; sums of them are operators, or `dense` matrices."""
 
-    def __init__(self, source: BankSource, threads: int = 1) -> None:
+    def __init__(self, source: BankSource, threads: int = 1, *, dense: bool = False) -> None:
         super().__init__(source, 0, threads)
         products = point_products(source, self.counter, threads)
         if products is None:
             raise ValueError(
                 "source: found kernels that neither a loop nor a device knows; expected others"
             )
-        self._products, self._last = products, ProductCache(products)
+        self._products, self._last, self._dense = products, ProductCache(products), dense
 
     def own_answer(self, request: Request) -> Answer | None:
         """Answer a request by products; return None for one that needs entries."""
         match request:
-            case Combine(weights, kernels, _, True) if weights.ndim == 1:
+            case Combine(weights, kernels, _, thin) if weights.ndim == 1 and (thin or self._dense):
                 self.counter.combines += 1
                 return self._sum(weights, kernels)
             case Quadratic(vectors, None):
@@ -466,11 +468,14 @@ class PointBank(RecomputedBank):
             case _:
                 return super().own_answer(request)
 
-    def _sum(self, weights: Floats, kernels: Ints | None) -> KernelSum:
-        """Return the operator of a combination, of its kernels of non-zero weight."""
+    def _sum(self, weights: Floats, kernels: Ints | None) -> KernelSum | Floats:
+        """Return the operator or matrix of a combination, of its kernels of non-zero weight."""
         used = np.flatnonzero(weights)
         chosen = used if kernels is None else kernels[used]
         order = np.argsort(chosen)
+        if self._dense:
+            everyone = np.arange(self.n_points)
+            return self._products.block(chosen[order], weights[used][order], everyone)
         sources = [self._source.diagonals(slice(m, m + 1))[0] for m in chosen[order].tolist()]
         diagonals = np.array(sources).reshape(len(order), self.n_points)
         return KernelSum(self._last, chosen[order], weights[used][order], diagonals)

@@ -187,6 +187,7 @@ def solve_by_loops(system: Floats) -> bool:
     return True
 
 
+STEP_COST = 200  # a step on s of n variables takes as long as s^3 / 200 n pair updates
 SPARSE = 3  # times as many variables as free ones, from which on rows of K are multiplied alone
 _CURVATURE_FLOOR = 1e-12  # of the diagonal
 _TINY = float(np.finfo(np.float64).tiny)
@@ -235,6 +236,12 @@ def pair_updates(
         for k in range(n):
             slack[k] -= move * (K[i, k] - K[j, k])
     return max_iter
+
+
+def updates_of_step(beta: Floats, lower: Floats, upper: Floats) -> int:
+    """Return the number of pair updates that take as long as a Newton step."""
+    free = int(np.count_nonzero((beta > lower) & (beta < upper)))
+    return free**3 // (STEP_COST * len(beta))
 
 
 def newton_steps(

@@ -15,7 +15,8 @@ kernels is spent on the certificate.  Where even that is too dear, the certifica
 it takes the forms of active kernels as they are, and upper limits of the others by a sample.
 
 A method that asks for one sum of all kernels takes no factors where memory holds the sum: its
-values are as many as those of one certificate.
+values are as many as those of one certificate.  Nor does a method that goes on by points where a
+kernel is narrow and no rank is asked for: to compute sums anew takes less time than long factors.
 
 Of many points, a method that can start from a solution need not have longer factors.  It goes on
 with the kernels themselves, by their products with vectors (:mod:`mkldist.bank.recomputed`): few
@@ -444,8 +445,8 @@ def solve_on_factors(
     parameter `tol` is that of the exact gap, `time_limit` that of all.
     """
     growing = _Growing(kernels, method, problem, params)
-    if growing.takes_the_sum():
-        return growing.ended(growing.solved_on_the_sum())
+    if growing.takes_sums():
+        return growing.ended(growing.solved_on_sums())
     growing.begin()
     while True:
         solution = growing.solved()
@@ -510,16 +511,26 @@ class _Growing:
             found = with_kernels(self.kernels, self.problem, params.C, solution)
         return self._of_kernels(found)
 
-    def takes_the_sum(self) -> bool:
-        """Return True if memory holds the one sum of kernels that the method asks for."""
-        n, m = self.kernels.source.n_points, self.kernels.source.n_kernels
-        most = self.kernels.limits.n_bytes or SHARE_OF_MEMORY * physical_memory()
-        fits = self._bytes_of_matrices <= most
-        return self.method.one_sum and fits and m * n**2 / 2 <= self._limit
+    def takes_sums(self) -> bool:
+        """Return True if memory holds sums of kernels, which are sooner computed than factors.
 
-    def solved_on_the_sum(self) -> Solution:
-        """Solve with the kernels themselves, whose sum is computed once."""
-        bank = RecomputedBank(self.kernels.source, 0, self.kernels.threads)
+        They are those of a method that asks for one sum, or of a solver that goes on by points
+        where a narrow kernel needs many columns and no rank is asked for.
+        """
+        n, m, limits = self.problem.n_points, self.problem.n_kernels, self.kernels.limits
+        most = limits.n_bytes or SHARE_OF_MEMORY * physical_memory()
+        fits = self._bytes_of_matrices <= most and m * n**2 / 2 <= self._limit
+        narrow = any(one.rank >= limits.first(n) and is_narrow(one) for one in self._factors)
+        sooner = narrow and limits.rank is None and self._renews_by_points
+        return fits and (self.method.one_sum or sooner)
+
+    def solved_on_sums(self) -> Solution:
+        """Solve with the kernels themselves, whose sums are computed as dense matrices."""
+        source, threads = self.kernels.source, self.kernels.threads
+        if self.kernels.by_points:
+            bank: RecomputedBank = PointBank(source, threads, dense=True)
+        else:
+            bank = RecomputedBank(source, threads=threads)
         view = BankView(bank, None, self.kernels.scale, centred=False)
         cache = self.kernels.factors.cache
         with nullcontext() if cache is None else cache.leaving(self._bytes_of_matrices):
@@ -656,9 +667,14 @@ class _Growing:
     @property
     def _by_points(self) -> bool:
         """True if the method may go on by products of the kernels."""
-        renewal, y = self.method.renewal, self.problem.y
-        renews = renewal is not None and renewal.by_points
-        return renews and y.ndim == 1 and len(y) >= MANY and self.kernels.by_points
+        y = self.problem.y
+        return self._renews_by_points and y.ndim == 1 and len(y) >= MANY
+
+    @property
+    def _renews_by_points(self) -> bool:
+        """True if loops or a device compute what the method asks for from the points."""
+        renewal = self.method.renewal
+        return renewal is not None and renewal.by_points and self.kernels.by_points
 
     @property
     def _has_diagonals(self) -> bool:

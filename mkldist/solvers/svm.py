@@ -10,8 +10,8 @@ Primal of the same value::
 
 Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) brings any
 starting point near the solution.  Newton steps on the free variables then solve the linear system
-that is left.  A small duality gap of the outer problem needs that accuracy, and the Newton steps
-reach it by a few factorisations.
+that is left, unless as many updates as take no longer suffice.  A small duality gap of the outer
+problem needs that accuracy, and the Newton steps reach it by a few factorisations.
 
 C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i max(0, ...)``.
 
@@ -32,7 +32,7 @@ import numpy as np
 from mkldist.core.arrays import Floats
 from mkldist.core.compiled import compiled
 from mkldist.optim.accuracy import form_rounding, relative_gap
-from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates
+from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates, updates_of_step
 from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
 from mkldist.solvers.base import Counters, Problem, Solution, direct_solution
 from mkldist.solvers.progress import StopReason
@@ -137,10 +137,19 @@ def ascent_on(
         )
     diagonal, limit = diagonal_of(K), 50 * len(y) + 1000
 
+    def updated(beta: Floats, slack: Floats, violation: float, most: int) -> int:
+        return int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, most))
+
     def on_matrix(beta: Floats, slack: Floats, violation: float) -> tuple[int, int]:
-        updates = int(pair_updates(K, diagonal, beta, slack, lower, upper, violation, limit))
-        done = enough(beta, y - slack)
-        return updates, 0 if done else newton_steps(K, beta, slack, lower, upper)
+        updates = updated(beta, slack, violation, limit)
+        left = updates_of_step(beta, lower, upper)
+        while not enough(beta, y - slack):
+            violation *= 0.1
+            more = updated(beta, slack, violation, left)
+            updates, left = updates + more, left - more
+            if not more or not left:
+                return updates, newton_steps(K, beta, slack, lower, upper)
+        return updates, 0
 
     return on_matrix
 
@@ -331,8 +340,9 @@ def maximise_dual(
     """Maximise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta that it starts with.
 
     Each round makes pair updates until the optimality conditions are violated by little, ten times
-    less than in the round before.  Newton steps on the free variables follow, unless the pair
-    updates suffice.  On an operator, both work on blocks of the variables.
+    less than in the round before.  More follow, for as long as a Newton step would take, and Newton
+    steps on the free variables, unless the updates suffice.  On an operator, all work on blocks of
+    the variables.
 
     `beta` (n,) is feasible, and overwritten; `certify` returns the certificate of a machine at
     beta, given ``K beta``; `tol` is the relative duality gap at which to stop.

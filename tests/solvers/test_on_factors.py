@@ -310,21 +310,22 @@ def test_narrow_kernels_have_their_diagonals_and_the_bounds_are_those_of_the_ker
 WIDTHS = (3.0, 0.7, 0.13, 0.04)  # of the narrow kernels
 
 
-def from_points(y=Y, cosine=False, **limits):
-    """Return the narrow kernels by their points."""
+def from_points(y=Y, cosine=False, rank=N, **limits):
+    """Return the narrow kernels by their points, whose sums are computed where `rank` is None."""
     points = X[: len(y)]
     source = FeatureSource(points, gaussians(WIDTHS, [[0, 1, 2]]), cosine)
-    return begin_factors(source, FactorLimits(**limits))
+    return begin_factors(source, FactorLimits(rank, **limits))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rank", quick([None, N]))
 @pytest.mark.parametrize(
     ("acceleration", "C", "tol"),
     [("working-set", 3.0, 1e-2), ("none", 0.5, 1e-2), ("none", 30.0, 1e-2),
      ("working-set", 3.0, 1e-4)],
 )  # fmt: skip
-def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol):
-    kernels = from_points()
+def test_a_solver_goes_on_by_points_and_factors_stay_as_they_are(many, acceleration, C, tol, rank):
+    kernels = from_points(rank=rank)
     solution, limit = solved(kernels, C=C, tol=tol, acceleration=acceleration)
     optimum = conic_optimum(evaluate(kernels.source.kernels, X, X), Y, C)
     assert (solution.converged, limit) == (True, "")
@@ -346,7 +347,8 @@ def assert_true_by_points(seed, name="level"):
     """Solve a drawn problem from its points, and hold the bounds to the conic optimum."""
     points, y, listed, rng = drawn_points(seed)
     C, scale = 10.0 ** rng.uniform(-3, 2), 10.0 ** rng.uniform(-2, 2, len(listed))
-    kernels = begin_factors(FeatureSource(points, listed), FactorLimits(), seed=seed, threads=2)
+    limits = FactorLimits(rank=len(y) if seed % 2 else None)  # which has some sums computed
+    kernels = begin_factors(FeatureSource(points, listed), limits, seed=seed, threads=2)
     solution, _ = solved(replace(kernels, scale=scale), name, y=y, C=C, tol=1e-3)
     grams = scale[:, None, None] * evaluate(listed, points, points)
     optimum = conic_optimum(grams, y, C)
@@ -432,7 +434,7 @@ def test_where_products_do_not_pay_factors_grow(many, monkeypatch, case):
         case "classes":
             y = np.column_stack([Y, np.where(X[:, 2] > 0, 1.0, -1.0)])
         case "dear":
-            kernels = replace(kernels, limits=FactorLimits(pass_values=20_000.0))
+            kernels = replace(kernels, limits=FactorLimits(N, pass_values=20_000.0))
         case "no path":
             name = "simplemkl"
         case "no loops":
