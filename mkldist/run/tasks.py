@@ -244,11 +244,12 @@ def _turn(task: BuildTask | BatchTask, sender: RecordSender) -> Iterator[bool]:
 
 def _compile(task: BatchTask) -> None:
     """Compile what computes kernels and what the runs call, or load it."""
-    needs_source = task.builds or task.ref.plan.needs_source
+    plan = task.ref.plan
+    needs_source = task.builds or plan.needs_source
     source = bank_inputs(task.ref).source() if needs_source else None
     if source is not None:
-        warm_up_source(source, task.ref.plan.dtype)
-    warm_up(specimens(task.runs, task.ref.plan))
+        warm_up_source(source, plan.dtype, is_factored=plan.is_factored)
+    warm_up(specimens(task.runs, plan))
 
 
 def kernel_threads(task: BatchTask) -> int:
@@ -363,7 +364,7 @@ def _factors_of(
 def _source(ref: BankRef) -> BankSource:
     """Return the source of a bank, whose functions are compiled."""
     source = bank_inputs(ref).source()
-    warm_up_source(source, ref.plan.dtype)
+    warm_up_source(source, ref.plan.dtype, is_factored=ref.plan.is_factored)
     return source
 
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from mkldist.bank.bank import Bank, MemoryBank, MemoryBudget, TileLayout
 from mkldist.bank.factor_bank import FactorBank
+from mkldist.bank.passes import answer
+from mkldist.bank.recomputed import PointBank, has_point_products
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
 from mkldist.bank.sources import BankSource, FeatureSource
 from mkldist.bank.view import BankView, answer_views, make_views
@@ -36,7 +38,7 @@ TOLERANCE = 1e-6  # small, so that a solver takes several steps and enters all o
 COPIES_BYTES = 2**20
 
 _warm: set[Specimen] = set()
-_warm_sources: set[str] = set()
+_warm_sources: set[tuple[str, bool]] = set()
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,9 @@ def warm_up(wanted: dict[Specimen, dict[str, Any]]) -> None:
     limit_new_libraries()  # which the solvers have imported
 
 
-def warm_up_source(source: BankSource, dtype: str) -> None:
+def warm_up_source(source: BankSource, dtype: str, *, is_factored: bool = False) -> None:
     """Compute a few values of a source of kernels, once for each type of values in this process."""
-    if not isinstance(source, FeatureSource) or dtype in _warm_sources:
+    if not isinstance(source, FeatureSource) or (dtype, is_factored) in _warm_sources:
         return
     few = slice(0, min(N_SOURCE_KERNELS, source.n_kernels))
     small = FeatureSource(source.points[:N_POINTS], source.kernels.select(few), source.cosine)
@@ -99,7 +101,10 @@ def warm_up_source(source: BankSource, dtype: str) -> None:
     with suppress(Exception):  # the bank itself will report the same error
         small.fill(few, slice(0, layout.n_tiles), layout, np.empty(shape, dtype))
         small.diagonals(few)
-    _warm_sources.add(dtype)
+        if is_factored and has_point_products(small):  # for sums that are taken instead
+            weights, vector = np.ones(small.n_kernels), np.ones(small.n_points)
+            answer(PointBank(small, dense=True), [Combine(weights), Quadratic(vector)])
+    _warm_sources.add((dtype, is_factored))
 
 
 def solve_specimen(specimen: Specimen, params: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ repeats = 1
 [[banks]]
 backend = "{backend}"
 dtype = "{dtype}"
+{rank}
 [[banks.kernels]]
 function = "gaussian"
 widths = [0.1, 0.5, 2.0]
@@ -47,6 +48,7 @@ name = "uniform"
 C = 10.0
 {chosen}
 """
+LONG = "rank = 120"  # all columns, where sums of the kernels would be taken instead
 MOONS = 'name = "two_moons"\noptions = { n = 120, noise = 0.3 }'
 
 
@@ -57,7 +59,14 @@ def few(monkeypatch, tmp_path):
 
 
 def task(folder: Path, backend: str = "factors", **changes: str) -> BatchTask:
-    settings = {"more": "", "data": MOONS, "fit": "train", "chosen": "", "dtype": "auto"} | changes
+    settings = {
+        "more": "",
+        "data": MOONS,
+        "fit": "train",
+        "chosen": "",
+        "dtype": "auto",
+        "rank": "",
+    } | changes
     return task_of(TEXT.format(backend=backend, **settings), folder)
 
 
@@ -75,7 +84,7 @@ def solved(wanted: BatchTask) -> dict[str, RunRecord]:
 
 @pytest.mark.parametrize("dtype", ["auto", "float32"])
 def test_runs_on_factors_are_those_on_the_kernels(tmp_path, dtype):
-    wanted = task(tmp_path / "factors", fit="all", dtype=dtype)
+    wanted = task(tmp_path / "factors", fit="all", dtype=dtype, rank=LONG)
     on_factors, store = records(wanted), wanted.ref.store()
     exact = records(task(tmp_path / "memory", "memory", fit="all"))
     assert list(on_factors) == ["level 10", "level 100", "uniform 10"]
@@ -105,7 +114,10 @@ def test_runs_do_not_depend_on_the_memory_of_factors(tmp_path, monkeypatch):
 
     monkeypatch.setattr(tasks, "begin_factors", noted)
     monkeypatch.setattr(factored_kernels, "PIECE", 0)
-    roomy, wanted = records(task(tmp_path / "roomy")), task(tmp_path / "tight")
+    roomy, wanted = (
+        records(task(tmp_path / "roomy", rank=LONG)),
+        task(tmp_path / "tight", rank=LONG),
+    )
     column = 8 * 60
     settings = replace(wanted.settings, memory_limit=2 * 3 * 60 * column)  # one in the making
     tight = records(replace(wanted, settings=settings))
