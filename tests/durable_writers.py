@@ -20,7 +20,7 @@ from mkldist.data.dataset import Dataset, Split
 from mkldist.data.snapshot import load_snapshot, save_snapshot
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.results.export import export
-from mkldist.results.folder import claimed, manifest_name
+from mkldist.results.folder import claimed, read_manifest
 from mkldist.results.layout import lay_out
 from mkldist.results.tree import open_results
 from mkldist.run.bank_refs import cached_laplacian
@@ -40,7 +40,7 @@ def write_document(root: Path) -> None:
 
 def claim_folder(root: Path) -> None:
     with claimed(root, "sweep"):
-        assert manifest_name(root) == "sweep"
+        assert read_manifest(root).sweep == "sweep"
 
 
 def write_snapshot(root: Path) -> None:

@@ -252,7 +252,16 @@ def named_columns(
             names[0] = UNNAMED
         elif format.header is None:
             _check_length(names, below, f"{where}, line {line}")
-            _check_header(names, below, f"{where}, line {line}", known)
+            if looks_like_row(names, below, known):  # read as a header, it would be lost
+                listed = truncate([repr(name) for name in names], SHOWN)
+                raise DataError(
+                    f"{where}, line {line}",
+                    f"what looks like a row ({listed}: numbers, or values of their own columns) "
+                    "where column names should stand",
+                    "a header",
+                    "Set header = false, and perhaps names = [...]; or header = true if these are "
+                    "names; or add a line of column names",
+                )
     if len(given) == len(names) + 1 and may_lack in given:
         given.remove(may_lack)
     if given and len(given) != len(names):
@@ -311,25 +320,6 @@ def _check_length(names: Sequence[str], rows: Sequence[Sequence[str]], where: st
         found = f"{names[0]!r:.40}, of {pluralize(len(names), 'field')}, above rows of {widths[-1]}"
         hint = f"Remove {pluralize(n_lines, 'line')} above the header, or set comment to skip them"
         raise DataError(where, found, "a header of column names", hint)
-
-
-def _check_header(
-    names: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    where: str,
-    known: Collection[str | None],
-) -> None:
-    """Refuse a first line that looks like a row: read as a header, it would be lost."""
-    if looks_like_row(names, rows, known):
-        listed = truncate([repr(name) for name in names], SHOWN)
-        raise DataError(
-            where,
-            f"what looks like a row ({listed}: numbers, or values of their own columns) where "
-            "column names should stand",
-            "a header",
-            "Set header = false, and perhaps names = [...]; or header = true if these are names; "
-            "or add a line of column names",
-        )
 
 
 def looks_like_row(

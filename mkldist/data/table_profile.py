@@ -103,12 +103,6 @@ class Column:
             v for v in self.counts if finite_number(v) is None and v.casefold() not in BOOLEANS
         )
 
-    @property
-    def distinct_numbers(self) -> Floats:
-        """Different values that are numbers, (k,)."""
-        numbers = [finite_number(value) for value in self.counts]
-        return np.array([number for number in numbers if number is not None])
-
     @cached_property
     def holds_codes(self) -> bool:
         """True if the values are digits of one length, some with zeros before, such as 02139."""
@@ -127,13 +121,9 @@ class Column:
         if not (slips := [v for v in self.no_numbers if not decimal_comma(v)]):
             return True
         n_slips = sum(self.counts[v] for v in slips)
-        return n_slips <= (1.0 - MOSTLY) * self.counts.total() and self._vary
-
-    @property
-    def _vary(self) -> bool:
-        """True if the numbers are of more values than the slips, so that they are no codes."""
         n_numbers = len(self.counts) - len(self.no_numbers)
-        return n_numbers > max(len(self.no_numbers), 2)
+        are_codes = n_numbers <= max(len(self.no_numbers), 2)  # of no more values than the slips
+        return n_slips <= (1.0 - MOSTLY) * self.counts.total() and not are_codes
 
     @cached_property
     def units(self) -> list[str]:
@@ -514,7 +504,8 @@ def _keys_of_cells(columns: Mapping[str, Column]) -> dict[str, Any]:
         found["missing_values"] += [one for one in markers if one not in found["missing_values"]]
         found["units"] |= keys.get("units", {})
         found |= {key: keys[key] for key in ("decimal", "thousands") if key in keys}
-    blocks = [c.distinct_numbers[:, None] for c in others if c.n_missing and c.is_numeric]
+    gappy = [map(finite_number, c.counts) for c in others if c.n_missing and c.is_numeric]
+    blocks = [np.array([x for x in numbers if x is not None]).reshape(-1, 1) for numbers in gappy]
     whole = [column.numbers for column in columns.values() if column.numbers is not None]
     blocks += [np.column_stack(whole)] if whole else []
     for block in blocks:

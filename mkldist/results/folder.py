@@ -251,11 +251,6 @@ def owner(path: Path) -> str | None:
     return None
 
 
-def manifest_name(path: Path) -> str:
-    """Return the name of the sweep that an output folder belongs to."""
-    return read_manifest(path).sweep
-
-
 def write_manifest(path: Path, sweep: str, file: Path | None, spec: str = "") -> None:
     """Write whose folder it is, unless that is written there already."""
     known = None

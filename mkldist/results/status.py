@@ -18,8 +18,8 @@ from mkldist.results.folder import (
     Claim,
     OutputFolder,
     claim_on,
-    manifest_name,
     no_folder,
+    read_manifest,
     read_work_note,
 )
 from mkldist.results.journal import Journal, RunRecord
@@ -99,7 +99,7 @@ def sweep_status(path: str | Path) -> SweepStatus:
     ended = claim is None or claim.is_live is False
     store = held.store if held else Journal(folder.records)
     return SweepStatus(
-        name=manifest_name(folder.path),
+        name=read_manifest(folder.path).sweep,
         path=folder.path,
         counts=dict(total),
         by_node={node: dict(counts) for node, counts in sorted(by_node.items())},

@@ -29,7 +29,6 @@ from mkldist.results.folder import (
     claimed,
     drop_damaged_note,
     is_note_damaged,
-    manifest_name,
     no_folder,
     note_banks,
     note_data,
@@ -60,7 +59,7 @@ def test_a_folder_is_made_and_belongs_to_its_sweep(tmp_path):
     path = tmp_path / "new" / "sweep"
     with claimed(path, "one") as folder:
         assert folder.records.parent == path
-    assert manifest_name(path) == "one"
+    assert read_manifest(path).sweep == "one"
     with claimed(path, "one"):
         pass
     with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
@@ -89,10 +88,10 @@ def test_a_damaged_manifest_is_made_anew_by_the_sweep(tmp_path, content):
     manifest = tmp_path / "sweep.json"
     manifest.write_text(content)
     with pytest.raises(OutputError, match="Repeat the sweep's command"):
-        manifest_name(tmp_path)
+        read_manifest(tmp_path)
     with claimed(tmp_path, "one"):
         pass
-    assert manifest_name(tmp_path) == "one"
+    assert read_manifest(tmp_path).sweep == "one"
 
 
 @pytest.mark.parametrize("kind", ["loop", "link"])
@@ -130,7 +129,7 @@ def test_a_folder_whose_manifest_is_gone_is_still_that_of_its_records(tmp_path, 
         folder.manifest.symlink_to(target)
     with claimed(path, "one"):
         pass
-    assert manifest_name(path) == "one"
+    assert read_manifest(path).sweep == "one"
     with pytest.raises(OutputError, match="folder of sweep 'one'"), claimed(path, "two"):
         pass
 
@@ -188,7 +187,7 @@ def test_a_flipped_bit_anywhere_is_found_and_mended(tmp_path):
         flipped[place // 8] ^= 1 << place % 8
         path.write_bytes(flipped)
         with pytest.raises(OutputError, match="cannot be read"):
-            manifest_name(tmp_path)
+            read_manifest(tmp_path)
         found = restored_manifest(tmp_path)
         assert (found.sweep, found.spec) == ("one", SPEC)
         assert found.file is None
