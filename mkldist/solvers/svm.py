@@ -9,9 +9,9 @@ Primal of the same value::
     min_{f, b}  1/2 ||f||^2_K + C sum_i max(0, 1 - y_i (f_i + b))
 
 Sequential minimal optimisation with second-order working sets (Fan, Chen & Lin 2005) brings any
-starting point near the solution.  Newton steps on the free variables then solve the linear system
-that is left, unless as many updates as take no longer suffice.  A small duality gap of the outer
-problem needs that accuracy, and the Newton steps reach it by a few factorisations.
+starting point near the solution.  Where more updates would take longer, Newton steps on the free
+variables solve the linear system that is left.  A small duality gap of the outer problem needs that
+accuracy, and the Newton steps reach it by a few factorisations.
 
 C is one number, or one for each point: ``0 <= alpha_i <= C_i`` and ``sum_i C_i max(0, ...)``.
 
