@@ -337,10 +337,11 @@ def plain(value: Any) -> Any:
 def note_basis(*results: Path) -> None:
     """Note recorded runs that the results of a folder leave out, and files of data that changed."""
     from mkldist.results.folder import rewritten_files
-    from mkldist.results.status import other_runs, others_words
+    from mkldist.results.status import others_words
+    from mkldist.results.tree import Snapshot
 
     for path in dict.fromkeys(results):
-        if words := others_words(other_runs(path)):
+        if words := others_words(Snapshot.of(path).n_others):
             click.echo(f"{path}: {words}", err=True)
         for words in rewritten_files(path):
             click.echo(f"{path}: {words}; what follows is of the data as they were", err=True)

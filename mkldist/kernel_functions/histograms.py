@@ -1,4 +1,4 @@
-"""Kernel functions of histograms, counts, sets and fingerprints.
+"""Kernel functions of histograms, counts, sets, fingerprints and categories.
 
 Chi-squared: Zhang, Marszalek, Lazebnik and Schmid, Local Features and Kernels for Classification of
 Texture and Object Categories, 2007.  A feature that is 0 in both points counts 0.
@@ -14,6 +14,10 @@ real vectors: Tripp, Bacallado, Singh and Hernández-Lobato, Tanimoto Random Fea
 Molecular Machine Learning, 2023.
 
 Two empty sets, and two points of zeros, are equal: Jaccard and Tanimoto kernels are 1 there.
+
+Categorical (Dirac): 1 for points that are equal in every feature of the subset, else 0.  Categories
+may be coded as one number or as an indicator for each: equality is that of all columns, and no
+scaling changes it.  The sum of the kernels of single columns counts those in which points agree.
 """
 
 from __future__ import annotations
@@ -136,4 +140,27 @@ TANIMOTO = KernelFunction(
     values=_tanimoto,
     base=INNER_PRODUCT,
     note="For fingerprints of molecules and other vectors; 1 for two points of zeros.",
+)
+
+
+def _mismatches(left: Floats, right: Floats, parameter: float, out: Floats) -> None:
+    """Write the number of features in which the points of every pair differ to `out`."""
+    accumulate(left, right, out, lambda x, z, term: np.not_equal(x, z, out=term))
+
+
+MISMATCHES = Base("number of j with x_j != z_j", _mismatches, is_distance=True)
+
+
+def _categorical(tile: Tile, first: float, second: float, out: Floats) -> None:
+    """Write 1 for equal points and 0 for others to `out`."""
+    np.equal(tile.base(MISMATCHES), 0.0, out=out)
+
+
+CATEGORICAL = KernelFunction(
+    "categorical",
+    code=10,
+    formula="1 if x = z in every feature of the subset, else 0",
+    values=_categorical,
+    base=MISMATCHES,
+    note='For coded categories; features = "each" compares one column at a time.',
 )

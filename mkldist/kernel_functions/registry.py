@@ -6,10 +6,10 @@ it, see :mod:`mkldist.kernel_functions.custom`.
 
 from __future__ import annotations
 
-from mkldist.kernel_functions import categorical, histograms, products, radial, text
+from mkldist.kernel_functions import histograms, products, radial, text
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
 
-MODULES = (radial, products, histograms, categorical, text)
+MODULES = (radial, products, histograms, text)
 
 BY_CODE: dict[int, KernelFunction] = {
     found.code: found

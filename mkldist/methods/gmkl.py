@@ -100,7 +100,8 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         q = yield Quadratic(at.svm.signed)
         F = at.svm.objective + sigma * float(at.d.sum())
         gradient = sigma - 0.5 * q
-        scaled = duals.lower_bound(at.svm.alpha, at.svm.height, q + _rounding(at))
+        rounding = at.svm.rounding.of_form / max(float(at.d.sum()), TINY)  # of the mean kernel
+        scaled = duals.lower_bound(at.svm.alpha, at.svm.height, q + rounding)
         bounds.update(at.d, at.svm, F, scaled.value, scaled)
         stop = bounds.reason_to_stop(stalled=newton.stuck)
         if stop is not None:
@@ -124,11 +125,6 @@ def solve(problem: Problem, params: GmklParams) -> Steps:
         del segment  # its matrices would stay in memory while the bank answers
         size = float(at.d.max()) or size
     return bounds.solution(stop)
-
-
-def _rounding(at: Iterate) -> float:
-    """Return the rounding of the forms q_m, as that of the mean kernel by the weights d."""
-    return at.svm.rounding.of_form / max(float(at.d.sum()), TINY)
 
 
 class Gradient(NamedTuple):

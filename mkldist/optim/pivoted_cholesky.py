@@ -196,7 +196,7 @@ def pivoted_cholesky(
             piece = Piece(begun.values[:, made].T, begun.pivots[made])
         elif kept is not None:
             piece = kept.get(index)
-        if piece is not None and elimination.leads_to(piece):
+        if piece is not None and elimination.leads_to(piece):  # not of columns rounded otherwise
             elimination.add(piece.columns, piece.pivots)
         else:
             rng = np.random.default_rng([*seed, index])
@@ -232,11 +232,7 @@ class _Elimination:
         return float(self._left.sum()) / self._total if self._total > 0.0 else 0.0
 
     def leads_to(self, piece: Piece) -> bool:
-        """Return True if columns that are known are of what the pivots so far leave.
-
-        Columns that were made after pieces that are lost, and made again with other rounding, may
-        be of other pivots.
-        """
+        """Return True if columns that are known are of what the pivots so far leave."""
         return not piece.columns[:, self._pivots[: self._r]].any()
 
     def eliminate(self, most: int, tolerance: float, rng: np.random.Generator) -> Piece:

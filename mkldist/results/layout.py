@@ -543,9 +543,22 @@ def lay_out(
     if was_damaged:
         discard(path)  # a folder is moved away
     made_by = {} if provenance is None else provenance()
-    write_layout(
-        folder, replace(layout, attributes=_root_attributes(plan, layout.id, made_by, facts))
-    )
+    attributes: dict[str, str | int] = {  # of netCDF, which allows text and numbers alone
+        "title": f"Results of the sweep {plan.spec.name}",
+        "sweep": plan.spec.name,
+        "description": plan.spec.description,
+        "gap_definition": GAP_DEFINITION,
+        "layout_version": LAYOUT_VERSION,
+        "layout_id": layout.id,
+        "plan_id": plan.id,
+        "mkldist_version": metadata.version("mkldist"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": plan.spec.model_dump_json(exclude_defaults=True),
+        "provenance": json.dumps(dict(made_by), sort_keys=True),
+        DATA: json.dumps({name: dict(of) for name, of in facts.data.items()}),
+        **({MOST_RUNS: facts.most_runs} if facts.most_runs else {}),
+    }
+    write_layout(folder, replace(layout, attributes=attributes))
     return was_damaged
 
 
@@ -663,24 +676,3 @@ def _unpacked(name: str, arrays: Arrays) -> Array:
         return np.broadcast_to(values[0], at.shape)
     texts: Array = values[at]
     return texts
-
-
-def _root_attributes(
-    plan: Plan, layout_id: str, provenance: Mapping[str, Any], facts: TreeFacts
-) -> dict[str, str | int]:
-    """Return the attributes of the root: only text and numbers, as netCDF allows no others."""
-    return {
-        "title": f"Results of the sweep {plan.spec.name}",
-        "sweep": plan.spec.name,
-        "description": plan.spec.description,
-        "gap_definition": GAP_DEFINITION,
-        "layout_version": LAYOUT_VERSION,
-        "layout_id": layout_id,
-        "plan_id": plan.id,
-        "mkldist_version": metadata.version("mkldist"),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spec": plan.spec.model_dump_json(exclude_defaults=True),
-        "provenance": json.dumps(dict(provenance), sort_keys=True),
-        DATA: json.dumps({name: dict(of) for name, of in facts.data.items()}),
-        **({MOST_RUNS: facts.most_runs} if facts.most_runs else {}),
-    }

@@ -169,11 +169,6 @@ def lacking_runs(plan: Plan, store: Journal, folder: Path) -> list[str]:
     ]
 
 
-def other_runs(folder: Path) -> int:
-    """Return how many recorded runs have no place in the results."""
-    return Snapshot.of(folder).n_others
-
-
 def others_words(count: int) -> str:
     """Return a sentence on recorded runs that have no place in the results; nothing without any."""
     if not count:

@@ -34,9 +34,14 @@ from mkldist.kernel_functions.bases import (
     squared_lengths,
     sums_of_minima,
 )
-from mkldist.kernel_functions.categorical import CATEGORICAL
 from mkldist.kernel_functions.definition import KernelFunction, Parameter
-from mkldist.kernel_functions.histograms import CHI_SQUARED, INTERSECTION, JACCARD, TANIMOTO
+from mkldist.kernel_functions.histograms import (
+    CATEGORICAL,
+    CHI_SQUARED,
+    INTERSECTION,
+    JACCARD,
+    TANIMOTO,
+)
 from mkldist.kernel_functions.products import LINEAR, POLYNOMIAL, integer_power
 from mkldist.kernel_functions.radial import ADDITIVE, GAUSSIAN, LAPLACIAN, MATERN, PERIODIC
 from mkldist.kernel_functions.registry import FUNCTIONS
