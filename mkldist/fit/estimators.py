@@ -187,7 +187,7 @@ def _bank_key(
         ],
         groups=_by_number_or_name(groups),
         views=_by_number_or_name(views),
-        **others,
+        others=repr(sorted(others.items())),  # of which KernelBank refuses what it does not know
     )
 
 
@@ -544,7 +544,7 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             hint = "Random feature subsets depend on it"
             raise SpecError("random_state", f"{seed!r:.60}", "a whole number from 0", hint)
-        check_groups(self.groups or {}, "groups")
+        check_groups({} if self.groups is None else self.groups, "groups")
         encoded = {n: [f"{n}={one}" for one in own] for n, own in self._categories.items()}
         groups = {**encoded, **self._named_groups(encoded)}
         views: dict[str, list[int | str]] = {n: list(v.columns) for n, v in self._views.items()}
@@ -1491,7 +1491,7 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
             problem = np.zeros(len(y))
             problem[labelled] = signs
             problems.append(problem)
-        graph = self.graph or {}
+        graph = {} if self.graph is None else self.graph
         if not isinstance(graph, Mapping):
             raise SpecError("graph", f"{graph!r:.60}", 'a dict, such as {"neighbours": 6}')
         if graph.get("kind", "knn") == "knn":

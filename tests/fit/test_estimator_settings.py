@@ -115,6 +115,7 @@ def test_searches_vary_parameters_of_the_method_one_by_one():
     "settings",
     [
         *({name: np.ones(2)} for name in ("impute", "scale", "missing_views", "calibration")),
+        *({name: np.ones(2)} for name in ("backend", "groups")), {"backend": float("nan")},
         {"texts": 10**400}, {"C": 10**400}, {"class_weight": {0: 10**400}}, {"class_weight": 1},
     ],
 )  # fmt: skip
