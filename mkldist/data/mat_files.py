@@ -37,23 +37,15 @@ HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 class MatArrays(NamedArrays):
     """The variables of an open ``.mat`` file, each read on access by ``read(name)``."""
 
+    kind = "variable"
     writer = "{0} = …; save('file.mat', '{0}', …)"
 
     def __init__(self, names: list[str], read: Callable[[str], Any], where: str) -> None:
         super().__init__(dict.fromkeys(names), where)
         self._read = read
-        taken = {name: self._own(name) for name in OTHER_NAMES}
-        self.notes = tuple(
-            f"variable {own!r} is taken as {name}"
-            for name, own in taken.items()
-            if own not in (name, None)
-        )
-
-    def __contains__(self, name: object) -> bool:
-        return self._own(name) is not None
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        own = self._own(name)
+        own = self.own(name)
         if own is None:
             raise KeyError(name)
         place = f"{self.where}, variable {own!r}"
@@ -65,12 +57,11 @@ class MatArrays(NamedArrays):
             found = f"a variable that cannot be read ({error or type(error).__name__})"
             raise DataError(place, found, "numbers, or texts in a cell", REWRITE) from error
 
-    def _own(self, name: object) -> str | None:
-        """Return the variable that a name means: its own, or one that is called so."""
-        if name in self._arrays:
-            return str(name)
+    def own(self, name: object) -> str | None:
+        """Return the variable that a name means, or one that is called by another word for it."""
         words = (_folded(str(name)), *OTHER_NAMES.get(str(name), ()))
-        return next((own for word in words for own in self if _folded(own) == word), None)
+        others = (own for word in words for own in self if _folded(own) == word)
+        return super().own(name) or next(others, None)
 
 
 def _folded(name: str) -> str:

@@ -43,17 +43,29 @@ KERNEL_NAMES = ("kernel_names", "names")
 class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     """Arrays of a source by name, each read on access: what a format of arrays gives.
 
-    `where` is the place to name in a message, and `writer` how an array of such a source is
-    written, for hints.
+    `where` is the place to name in a message, `kind` what the source calls an array, and `writer`
+    how one is written, for hints.  An array of no such name is that of the same letters, such as X.
     """
 
+    kind = "array"
     writer: str
     transpose = False  # True if rows of `x` are features
-    notes: tuple[str, ...] = ()  # which arrays stand for others
     tolerance: float | None = None  # of the check of Gram matrices; None for that of their type
 
     def __init__(self, arrays: Mapping[str, Any], where: str) -> None:
         self._arrays, self.where = arrays, where
+        taken = {name: self.own(name) for name in ("x", "y", "grams")}
+        self.notes = tuple(  # which arrays stand for others
+            f"{self.kind} {own!r} is taken as {name}"
+            for name, own in taken.items()
+            if own not in (name, None)
+        )
+
+    def own(self, name: object) -> str | None:
+        """Return the array that a name means, None for none."""
+        if name in self._arrays:
+            return str(name)
+        return next((own for own in self if own.casefold() == str(name).casefold()), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)
@@ -62,7 +74,7 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
         return len(self._arrays)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._arrays
+        return self.own(name) is not None
 
     def required(self, name: str, what: str, hint: str = "") -> npt.NDArray[Any]:
         """Return an array of `what` that the source must have."""
@@ -95,12 +107,13 @@ class Archive(NamedArrays):
     writer = "np.savez(file, {}=…)"
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name not in self._arrays:
+        own = self.own(name)
+        if own is None:
             raise KeyError(name)
-        place = f"{self.where}, array {name!r}"
+        place = f"{self.where}, array {own!r}"
         try:
-            self._check_size(name, place)
-            array: npt.NDArray[Any] = self._arrays[name]
+            self._check_size(own, place)
+            array: npt.NDArray[Any] = self._arrays[own]
             return array
         except DataError:
             raise

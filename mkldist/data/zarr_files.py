@@ -128,4 +128,5 @@ class ZarrArrays(NamedArrays):
         self._hint = hint
 
     def __getitem__(self, name: str) -> Array:
-        return whole_array(self._arrays[name], f"{self.where}, array {name!r}", self._hint)
+        own = self.own(name) or name
+        return whole_array(self._arrays[own], f"{self.where}, array {own!r}", self._hint)

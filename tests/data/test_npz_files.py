@@ -60,13 +60,23 @@ def test_names_labels_and_partitions(tmp_path):
     assert [s.test.tolist() for s in found.partitions] == test.tolist()
 
 
+def test_capitals_name_the_same_arrays_unless_both_are_there(tmp_path):
+    found = read(save(tmp_path, X=X, Y=Y))
+    np.testing.assert_array_equal(found.x, X)
+    np.testing.assert_array_equal(found.labels, Y)
+    assert found.summary.notes == ("array 'X' is taken as x", "array 'Y' is taken as y")
+    both = read(save(tmp_path, X=-X, x=X, y=Y))
+    np.testing.assert_array_equal(both.x, X)
+    assert both.summary.notes == ()
+
+
 def test_arrays_that_are_not_there(tmp_path):
-    with mistake("no array 'y'", "the arrays are x, Y", "Did you mean 'Y'?"):
-        read(save(tmp_path, x=X, Y=Y))
+    with mistake("no array 'y'", "the arrays are x, yy", "Did you mean 'yy'?"):
+        read(save(tmp_path, x=X, yy=Y))
     with mistake("no array 'y'", "the arrays are x"):
         read(save(tmp_path, x=X))
-    with mistake("no array 'x'", "the arrays are y, X"):
-        read(save(tmp_path, y=Y, X=X))
+    with mistake("no array 'x'", "the arrays are y, z"):
+        read(save(tmp_path, y=Y, z=X))
     with mistake("no array 'labels'"):
         read(save(tmp_path, x=X, y=Y), "labels")
     with mistake("label = 2 for arrays"):

@@ -83,7 +83,7 @@ def test_both_formats(tmp_path, zarr_format):
     ("arrays", "words"),
     [
         ({"x": X}, ["no array 'y'", "zarr.save_group(folder, y=…)"]),
-        ({"x": X, "Y": Y}, ["no array 'y'", "the arrays are Y, x"]),
+        ({"x": X, "z": Y}, ["no array 'y'", "the arrays are x, z"]),
         ({"x": X, "y": Y[:9]}, ["50 rows", "9 labels"]),
         ({"x": X[:, 0], "y": Y}, ["array 'x'", "shape (50,)"]),
         ({"x": X.astype(str), "y": Y}, ["array 'x'", "real numbers"]),
