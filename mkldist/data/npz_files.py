@@ -38,13 +38,14 @@ IDS = "ids"
 FEATURE_NAMES = "feature_names"
 SAMPLES = ("names", "sample_names", "samples")  # other names of it
 KERNEL_NAMES = ("kernel_names", "names")
+USUAL = ("x", "y", "grams")  # names that capitals may stand for, which is noted
 
 
 class NamedArrays(Mapping[str, npt.NDArray[Any]]):
     """Arrays of a source by name, each read on access: what a format of arrays gives.
 
     `where` is the place to name in a message, `kind` what the source calls an array, and `writer`
-    how one is written, for hints.  An array of no such name is that of the same letters, such as X.
+    how one is written, for hints.  Where there is no x, y or grams, capitals such as X name it.
     """
 
     kind = "array"
@@ -54,7 +55,7 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
 
     def __init__(self, arrays: Mapping[str, Any], where: str) -> None:
         self._arrays, self.where = arrays, where
-        taken = {name: self.own(name) for name in ("x", "y", "grams")}
+        taken = {name: self.own(name) for name in USUAL}
         self.notes = tuple(  # which arrays stand for others
             f"{self.kind} {own!r} is taken as {name}"
             for name, own in taken.items()
@@ -63,9 +64,8 @@ class NamedArrays(Mapping[str, npt.NDArray[Any]]):
 
     def own(self, name: object) -> str | None:
         """Return the array that a name means, None for none."""
-        if name in self._arrays:
-            return str(name)
-        return next((own for own in self if own.casefold() == str(name).casefold()), None)
+        same = [own for own in self if own == name or (name in USUAL and own.casefold() == name)]
+        return str(name) if name in same else next(iter(same), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arrays)

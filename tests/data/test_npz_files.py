@@ -77,6 +77,8 @@ def test_arrays_that_are_not_there(tmp_path):
         read(save(tmp_path, x=X))
     with mistake("no array 'x'", "the arrays are y, z"):
         read(save(tmp_path, y=Y, z=X))
+    with mistake("no array 'labels'", "Did you mean 'Labels'?"):
+        read(save(tmp_path, x=X, Labels=Y), "labels")
     with mistake("no array 'labels'"):
         read(save(tmp_path, x=X, y=Y), "labels")
     with mistake("label = 2 for arrays"):
