@@ -164,7 +164,8 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
             held += least_bytes(bank.n_points, bank.limits)
         elif bank.sharded:
             held = bank.shape.least_shard_bytes
-        tasks.append(held + max(solvers.of(bank, batch.runs)[0], default=0))
+        each, _ = solvers.of(bank, batch.runs)
+        tasks.append(held + max(each, default=0))
     features = max((bank.feature_bytes for bank in banks), default=0)  # which its tasks share
     return WORKER_BASE_BYTES + features + n_threads * max(tasks)
 
@@ -196,10 +197,7 @@ class SolverBytes:
         self._of_settings: dict[tuple[object, ...], int] = {}
 
     def of(self, bank: BankPlan, runs: Sequence[RunPlan]) -> tuple[list[int], Sequence[slice]]:
-        """Return the bytes of each solver of a batch, one of each path at a time.
-
-        The slices are the groups of those that are at work at once.
-        """
+        """Return the bytes of each solver, one of a path at a time, and those at work at once."""
         of_chain: dict[tuple[object, ...], tuple[int, int]] = {}
         for run in runs:
             largest, _ = of_chain.get(run.chain, (0, 0))
@@ -257,7 +255,8 @@ def passes_of_runs(
     else:
         longest = max(Counter(run.chain for run in runs if run.on_path).values(), default=1)
         each = max(rounds, default=0) + FURTHER_PASSES * (longest - 1)
-        passes = each * len(solvers.of(bank, runs)[1])
+        _, groups = solvers.of(bank, runs)
+        passes = each * len(groups)
     return passes + takes_pass(bank.spec.normalisations)
 
 
