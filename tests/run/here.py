@@ -142,8 +142,7 @@ class SchedulerInMemory:
                 self._waiting.append(message)
 
             def get(self, *, batch: bool) -> list[Any]:
-                taken, self._waiting[:] = list(self._waiting), []
-                return taken
+                return [self._waiting.pop(0) for _ in range(len(self._waiting))]
 
             def close(self) -> None:
                 scheduler.n_open -= 1
