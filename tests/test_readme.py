@@ -14,7 +14,7 @@ import pytest
 import mkldist
 from mkldist.cli import command as cli
 from mkldist.methods.registry import METHODS
-from mkldist.planning.spec_checks import resolve_methods
+from mkldist.planning.checks import resolve_methods
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep import run_sweep
 from mkldist.spec.load import load_sweep, shipped_sweeps

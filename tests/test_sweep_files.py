@@ -11,9 +11,9 @@ import xarray as xr
 import mkldist
 from mkldist.data.catalogue import list_datasets, located
 from mkldist.methods.registry import METHODS
+from mkldist.planning.checks import resolve_methods
 from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
-from mkldist.planning.spec_checks import resolve_methods
 from mkldist.results.rows import method_nodes
 from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions

@@ -181,7 +181,7 @@ class SweepInputs:
 
         spec = load_sweep(self.file, self.overrides, self.memory)
         if self.allow_code:
-            from mkldist.planning.spec_checks import code_lines
+            from mkldist.planning.checks import code_lines
 
             for line in code_lines(spec):
                 click.echo(line, err=True)

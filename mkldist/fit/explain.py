@@ -49,7 +49,7 @@ from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.planning.spec_checks import code_of
+from mkldist.planning.checks import code_of
 from mkldist.results.journal import RunRecord
 from mkldist.results.rows import place_of
 from mkldist.results.schema import CLASS_BIAS, OF_SPLITS, STATE, WEIGHTS, RunState, metric_of

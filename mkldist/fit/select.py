@@ -27,8 +27,8 @@ from mkldist.fit.model import Model
 from mkldist.fit.new_rows import GivenRows, GivenView
 from mkldist.fit.score import Scorer
 from mkldist.methods.registry import METHODS
+from mkldist.planning.checks import check_allowed, check_code, code_of_settings
 from mkldist.planning.model import RunPlan
-from mkldist.planning.spec_checks import check_allowed, check_code, code_of_settings
 from mkldist.results.folder import OutputFolder, restored_manifest
 from mkldist.results.journal import Journal, RunRecord, environment
 from mkldist.results.layout import read_layout

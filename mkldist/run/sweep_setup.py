@@ -30,10 +30,10 @@ from mkldist.data.snapshot import save_snapshot
 from mkldist.data.tables import MISSING
 from mkldist.errors import ClusterError, InputError, OutOfTimeError, SpecError
 from mkldist.methods.registry import METHODS, is_own
+from mkldist.planning.checks import check_code
 from mkldist.planning.model import BatchPlan, Plan, RunPlan
 from mkldist.planning.planner import check_memory, parse_memory
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
-from mkldist.planning.spec_checks import check_code
 from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates
 from mkldist.run.bank_refs import BankRef
 from mkldist.run.cluster import ConnectOptions, default_workers

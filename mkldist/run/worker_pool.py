@@ -24,7 +24,7 @@ from mkldist.core.devices import CPU, device_named
 from mkldist.data.snapshot import HEADER, snapshot_header
 from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
 from mkldist.kernel_functions.custom import CustomFunction, search_first
-from mkldist.planning.spec_checks import code_of
+from mkldist.planning.checks import code_of
 from mkldist.run.bank_refs import BankRef, published_name
 from mkldist.run.probe import check_storage, compared_workers
 from mkldist.run.record_queue import queue_name, reaching

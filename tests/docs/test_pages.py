@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from mkldist.methods.registry import METHODS
-from mkldist.planning.spec_checks import resolve_methods
+from mkldist.planning.checks import resolve_methods
 from mkldist.solvers.base import ProblemFacts
 from mkldist.spec.model import SweepSpec
 from tests.docs.pages import COMPLETE, DOCS, blocks, run

@@ -15,10 +15,8 @@ from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.errors import InputError, SpecError
 from mkldist.kernels.graph import graph_kernels, graph_spec
 from mkldist.methods.registry import METHODS
-from mkldist.planning.planner import BUFFER_BYTES, WORKER_BASE_BYTES
-from mkldist.planning.resolved import (
+from mkldist.planning.checks import (
     RUN_BYTES,
-    Resolved,
     check_folds,
     check_graph,
     check_graph_views,
@@ -26,10 +24,10 @@ from mkldist.planning.resolved import (
     check_presence,
     check_unlabelled,
     check_unscaled,
-    resolve,
-    with_graph_views,
+    resolve_methods,
 )
-from mkldist.planning.spec_checks import resolve_methods
+from mkldist.planning.planner import BUFFER_BYTES, WORKER_BASE_BYTES
+from mkldist.planning.resolved import Resolved, resolve, with_graph_views
 from mkldist.solvers.base import most_points
 from mkldist.spec import kinds
 from mkldist.spec.banks import BankSpec

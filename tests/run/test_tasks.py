@@ -31,6 +31,7 @@ from mkldist.run import tasks
 from mkldist.run import warm_up as module
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.record_queue import RecordSender, unpacked
+from mkldist.run.shards import SHARDS, Shard
 from mkldist.run.sweep_setup import bank_refs
 from mkldist.run.tasks import (
     BatchReceipt,
@@ -239,6 +240,14 @@ def test_a_sharded_bank_without_a_cluster_is_computed_here(task, monkeypatch, fi
     monkeypatch.delattr(tasks, "RecomputedBank" if fits else "computed")
     found = [*map(unpacked, solve_batch(with_backend(task, "sharded")).records)]
     assert [one.objective for one in found] == pytest.approx([one.objective for one in expected])
+
+
+def test_a_batch_on_another_bank_takes_the_memory_of_shards_that_its_process_keeps(task):
+    plan = task.ref.plan
+    SHARDS.bank(Shard(task.ref, slice(0, plan.n_kernels), plan.n_bytes))
+    assert SHARDS.n_bytes == plan.n_bytes
+    assert states(solve_batch(task)) == [RunState.COMPLETE] * 2
+    assert SHARDS.n_bytes == 0
 
 
 def test_a_damaged_block_is_removed(task):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.spec_checks import resolve_methods
+from mkldist.planning.checks import resolve_methods
 from mkldist.spec import load as loading
 from mkldist.spec.load import (
     apply_override,

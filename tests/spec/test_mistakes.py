@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mkldist.errors import SpecError
-from mkldist.planning.spec_checks import resolve_methods
+from mkldist.planning.checks import resolve_methods
 from mkldist.spec.datasets import DatasetSpec, ViewSpec
 from mkldist.spec.load import load_sweep, location_of, most_telling, spec_error
 from mkldist.spec.model import Distribution, SearchSpec, SweepSpec

@@ -6,22 +6,20 @@ from pathlib import Path
 import pytest
 
 from mkldist.errors import SpecError
-from mkldist.planning.model import BankFacts
-from mkldist.planning.resolved import (
-    check_kernel_numbers,
-    check_labels,
-    check_two_classes,
-)
-from mkldist.planning.spec_checks import (
+from mkldist.planning.checks import (
     check_banks,
     check_code,
     check_graph_has_use,
+    check_kernel_numbers,
+    check_labels,
     check_method,
     check_search,
+    check_two_classes,
     code_lines,
     code_of,
     resolve_methods,
 )
+from mkldist.planning.model import BankFacts
 from mkldist.spec.banks import BankSpec
 from tests.planning.plans import labelled, sweep
 
