@@ -17,6 +17,8 @@ CalibrationMethod = Literal["sigmoid", "isotonic"]
 METHODS: tuple[str, ...] = get_args(CalibrationMethod)
 OF_THE_MOST_PROBABLE = ("error", "log_loss", "brier")
 """Metrics by which the class of the greatest probability is the best prediction."""
+MOST_STEPS, GRADIENT = 100, 1e-10  # of Newton's method for a sigmoid
+RIDGE, ROUNDING = 1e-12, 1e-14  # of curvatures, and of mean losses
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ def fit_calibration(
 
 
 def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
-    """Return the sigmoid of greatest likelihood, by Newton steps on standardised values."""
+    """Return the sigmoid of greatest likelihood, by damped Newton steps on standardised values.
+
+    Lin, Lin & Weng 2007, "A note on Platt's probabilistic outputs for support vector machines".
+    """
     n_positive, n = float(weights[positive].sum()), float(weights.sum())
     targets = np.where(
         positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n - n_positive + 2.0)
@@ -151,20 +156,22 @@ def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
         return flat
     z = np.stack([(values - centre) / spread, np.ones(len(values))])
 
-    def loss(p: Floats) -> tuple[float, Floats]:
-        odds = p @ z
-        value = float(shares @ (np.logaddexp(0.0, odds) - targets * odds))
-        return value, z @ (shares * (scipy.special.expit(odds) - targets))
+    def loss(found: Floats) -> float:
+        odds = found @ z
+        return float(shares @ (np.logaddexp(0.0, odds) - targets * odds))
 
-    def curvature(p: Floats) -> Floats:
-        own = scipy.special.expit(p @ z)
-        found: Floats = (z * (shares * own * (1.0 - own))) @ z.T
-        return found
-
-    start = np.array([0.0, flat.intercept])
-    found = scipy.optimize.minimize(
-        loss, start, jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-10}
-    ).x
+    found = np.array([0.0, flat.intercept])
+    for _ in range(MOST_STEPS):
+        rates = scipy.special.expit(found @ z)
+        gradient = z @ (shares * (rates - targets))
+        if np.abs(gradient).max() <= GRADIENT:
+            break
+        curvature = (z * (shares * rates * (1.0 - rates))) @ z.T
+        step = -np.linalg.solve(curvature + RIDGE * np.eye(2), gradient)
+        value, change, length = loss(found) + ROUNDING, float(gradient @ step), 1.0
+        while loss(found + length * step) > value + 1e-4 * length * change:
+            length /= 2.0
+        found = found + length * step
     slope = float(found[0]) / spread
     return Sigmoid(slope, float(found[1]) - slope * centre) if slope > 0.0 else flat
 
