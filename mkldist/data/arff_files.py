@@ -14,7 +14,6 @@ from mkldist.data.tables import Table, frame_table
 from mkldist.errors import DataError
 
 DATES = r"""(?im)^(\s*@attribute\s+(?:'[^']*'|"[^"]*"|\S+)\s+)date\b.*$"""  # unknown to liac-arff
-EXTENSIONS = (".arff", ".arff.gz")
 
 
 @contextmanager

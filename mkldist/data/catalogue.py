@@ -13,14 +13,11 @@ import numpy as np
 
 from mkldist.data.dataset import Dataset, RawData
 from mkldist.data.files import EXTENSIONS, extension_of, read_file
-from mkldist.data.gram_files import read_grams
 from mkldist.data.inputs import InputData
-from mkldist.data.opening import exists
+from mkldist.data.opening import exists, is_zarr
 from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.tables import ColumnChoice
 from mkldist.data.validate import NO_COLUMNS, validate
-from mkldist.data.views import with_views
-from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.spec.datasets import DatasetSpec, SplitsSpec
 
@@ -85,7 +82,10 @@ def load_dataset(
     else:
         source = _of_source(spec, choice, data_dirs, base, where)
         raw, place = source or _of_name(spec, choice, data_dirs, seed, where)
-    raw = with_views(spec, raw, lambda file: located(file, data_dirs, base), place)
+    if spec.views or spec.group_file is not None:
+        from mkldist.data.views import with_views  # with the formats of their files
+
+        raw = with_views(spec, raw, lambda file: located(file, data_dirs, base), place)
     return validate(spec, raw, place, seed, splits)
 
 
@@ -123,6 +123,8 @@ def _of_source(
         path = located(spec.file, data_dirs, base)
         place = f"{where} ({path})"
         return read_file(path, choice, place), place
+    from mkldist.data.gram_files import read_grams  # with the formats of their files
+
     path = located(spec.grams or "", data_dirs, base)
     place = f"{where} ({path})"
     replace(choice, weights=None).check_label_alone(place)

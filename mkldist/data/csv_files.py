@@ -29,10 +29,6 @@ from mkldist.spec.datasets import WHITE_SPACE, TableFormat
 if TYPE_CHECKING:
     import pandas as pd
 
-EXTENSIONS = (
-    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz", ".txt", ".txt.gz", ".dat", ".dat.gz",
-    ".data", ".data.gz",
-)  # fmt: skip
 SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
 LOOKED_AT = 200  # first rows by which a header is told from a row

@@ -30,8 +30,6 @@ from mkldist.spec.kinds import spelled
 if TYPE_CHECKING:
     pass
 
-EXTENSIONS = (".xlsx", ".xlsm")
-
 
 @contextmanager
 def open_excel(

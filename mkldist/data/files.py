@@ -6,29 +6,18 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TypeAlias
 
 from mkldist.core.arrays import Floats
-from mkldist.data import (
-    arff_files,
-    csv_files,
-    excel_files,
-    h5ad_files,
-    mat_files,
-    npz_files,
-    parquet_files,
-    svmlight_files,
-    zarr_files,
-)
 from mkldist.data.cells import OF_CELLS
 from mkldist.data.checks import dense_features
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
 from mkldist.data.inputs import SUFFIX, read_inputs
 from mkldist.data.npz_files import NamedArrays, arrays_data
-from mkldist.data.opening import check_file, exists
+from mkldist.data.opening import check_file, exists, is_zarr
 from mkldist.data.svmlight_files import QUERIES, SparseRows
 from mkldist.data.tables import PLAIN, ColumnChoice, Table, chosen_part, table_data
-from mkldist.data.zarr_files import is_zarr
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import TableFormat
 from mkldist.spec.kinds import Indefinite
@@ -36,18 +25,26 @@ from mkldist.spec.kinds import Indefinite
 Source: TypeAlias = Table | NamedArrays | SparseRows
 """What a format gives of an open file: named columns or arrays, or rows of numbered features."""
 
-FORMATS: dict[tuple[str, ...], Callable[[Path, str], AbstractContextManager[Source]]] = {
-    csv_files.EXTENSIONS: csv_files.open_csv,
-    parquet_files.EXTENSIONS: parquet_files.open_parquet,
-    excel_files.EXTENSIONS: excel_files.open_excel,
-    arff_files.EXTENSIONS: arff_files.open_arff,
-    h5ad_files.EXTENSIONS: h5ad_files.open_h5ad,
-    npz_files.EXTENSIONS: npz_files.open_npz,
-    mat_files.EXTENSIONS: mat_files.open_mat,
-    svmlight_files.EXTENSIONS: svmlight_files.open_svmlight,
-    zarr_files.EXTENSIONS: zarr_files.open_group,
+TEXT_TABLES = (
+    ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".tab", ".tab.gz", ".txt", ".txt.gz", ".dat", ".dat.gz",
+    ".data", ".data.gz",
+)  # fmt: skip
+WORKBOOKS = (".xlsx", ".xlsm")
+FORMATS: dict[tuple[str, ...], str] = {
+    TEXT_TABLES: "csv_files.open_csv",
+    (".parquet",): "parquet_files.open_parquet",
+    WORKBOOKS: "excel_files.open_excel",
+    (".arff", ".arff.gz"): "arff_files.open_arff",
+    (".h5ad",): "h5ad_files.open_h5ad",
+    (".npz",): "npz_files.open_npz",
+    (".mat",): "mat_files.open_mat",
+    (".svm", ".svm.gz", ".svmlight", ".libsvm"): "svmlight_files.open_svmlight",
+    (".zarr",): "zarr_files.open_group",
 }
-"""By the endings of names.  Folders of zarr may have any name."""
+"""What opens a file, by the endings of names; its module is imported with the first such file.
+
+Folders of zarr may have any name.
+"""
 EXTENSIONS = tuple(extension for extensions in FORMATS for extension in extensions)
 
 
@@ -62,9 +59,9 @@ def keys_of(extension: str) -> frozenset[str]:
     >>> sorted(keys_of(".xlsx"))
     ['header', 'names', 'part', 'transpose']
     """
-    if extension in csv_files.EXTENSIONS:
+    if extension in TEXT_TABLES:
         return frozenset(TableFormat.model_fields) - {*OF_CELLS}
-    headers = {"header", "names"} if extension in excel_files.EXTENSIONS else set()
+    headers = {"header", "names"} if extension in WORKBOOKS else set()
     return frozenset({"part", "transpose"} | headers)
 
 
@@ -96,21 +93,15 @@ def open_source(
             if path.suffix == ".npy"
             else "Rename or convert the file",
         )
-    if extension in csv_files.EXTENSIONS:
-        with csv_files.open_csv(path, where, format, may_lack, known) as table:
-            yield chosen_part(table, format)
-        return
     keys = keys_of(extension) | {*OF_CELLS}
     of_texts = next((key for key in format.changes if key not in keys), None)
     if of_texts is not None:
-        expected = f"a text table, of {', '.join(csv_files.EXTENSIONS)}"
+        expected = f"a text table, of {', '.join(TEXT_TABLES)}"
         raise DataError(where, f"{of_texts} for a {extension} file", expected, f"Remove {of_texts}")
-    if extension in excel_files.EXTENSIONS:
-        with excel_files.open_excel(path, where, format, may_lack, known) as table:
-            yield chosen_part(table, format)
-        return
-    [open_file] = [one for extensions, one in FORMATS.items() if extension in extensions]
-    with open_file(path, where) as source:
+    [name] = [name for extensions, name in FORMATS.items() if extension in extensions]
+    opened: Callable[..., AbstractContextManager[Source]] = resolve_name(f"mkldist.data.{name}")
+    as_written = (format, may_lack, known) if extension in TEXT_TABLES + WORKBOOKS else ()
+    with opened(path, where, *as_written) as source:
         if isinstance(source, Table):
             yield chosen_part(source, format)
             return

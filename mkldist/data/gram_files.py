@@ -25,11 +25,11 @@ from mkldist.data.npz_files import (
     row_names,
     weight_array,
 )
-from mkldist.data.opening import REWRITE, check_file, opened
+from mkldist.data.opening import REWRITE, check_file, is_zarr, opened
 from mkldist.data.splits import INDEX_ARRAYS, partitions_of
 from mkldist.data.svmlight_files import SparseRows
 from mkldist.data.tables import LABEL_NAMES
-from mkldist.data.zarr_files import ZarrArrays, is_zarr, opened_zarr
+from mkldist.data.zarr_files import ZarrArrays, opened_zarr
 from mkldist.errors import DataError, GramError, ending_words
 from mkldist.spec.kinds import Indefinite
 

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from mkldist.core.wording import FROM_ONE
 from mkldist.data.checks import check_fits
-from mkldist.data.hdf5 import FEWER, opened_hdf5, whole
+from mkldist.data.opening import FEWER, opened_hdf5, whole
 from mkldist.data.tables import Table, frame_table
 from mkldist.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EXTENSIONS = (".h5ad",)
 NAMES = "obs_names"  # the column of names of rows, whatever the file calls it
 OBS = "obs"
 AGAIN = "Write the file again by anndata 0.8 or later: adata.write_h5ad(file)"

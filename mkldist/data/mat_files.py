@@ -17,13 +17,11 @@ import numpy.typing as npt
 
 from mkldist.core.arrays import Array
 from mkldist.data.checks import check_fits
-from mkldist.data.hdf5 import FEWER, opened_hdf5, whole
 from mkldist.data.npz_files import NamedArrays
-from mkldist.data.opening import REWRITE, check_unpacked, opened
+from mkldist.data.opening import FEWER, REWRITE, check_unpacked, opened, opened_hdf5, whole
 from mkldist.data.splits import INDEX_ARRAYS
 from mkldist.errors import DataError, MkldistError
 
-EXTENSIONS = (".mat",)
 OTHER_NAMES = {
     "x": ("features", "data", "fea"),
     "y": ("labels", "label", "target", "gnd"),

@@ -32,7 +32,6 @@ from mkldist.data.splits import INDEX_ARRAYS, partitions_of
 from mkldist.data.tables import ColumnChoice
 from mkldist.errors import DataError, nearest
 
-EXTENSIONS = (".npz",)
 SPARSE_PARTS = ("data", "indices", "indptr", "shape")
 IDS = "ids"
 FEATURE_NAMES = "feature_names"

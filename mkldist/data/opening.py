@@ -1,24 +1,28 @@
-"""Open a user's file, plain or gzipped, and turn each failure into one error message."""
+"""Open a user's file, plain, gzipped or of HDF5, and turn each failure into one error message."""
 
 from __future__ import annotations
 
 import errno
 import gzip
+import math
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
+from mkldist.core.arrays import Array
 from mkldist.core.memory import readable_bytes
-from mkldist.errors import DataError, nearest
+from mkldist.data.checks import check_fits
+from mkldist.errors import DataError, MkldistError, nearest
 
 SPOOLED = 2**26  # bytes of an unpacked file that memory holds; larger ones go to a temporary file
 GZIP_MAGIC = b"\x1f\x8b"
 MOST_PACKED = 100
 SMALL = 2**28  # bytes that any file may unpack to
 REWRITE = "Write or copy the file again"
+FEWER = "Write fewer rows or columns, or use a machine with more memory"
 PATHS = "Check its spelling: paths in a sweep file start at its folder, others at this one"
 
 
@@ -107,3 +111,46 @@ def exists(path: Path) -> bool:
         if error.errno == errno.ENAMETOOLONG:
             return False
         raise
+
+
+MARKS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def is_zarr(path: Path) -> bool:
+    """Return True for a folder that is an array or a group of zarr."""
+    return exists(path) and any((path / mark).is_file() for mark in MARKS)
+
+
+_DAMAGE = (
+    OSError, KeyError, ValueError, TypeError, RuntimeError, IndexError, AttributeError, EOFError,
+    MemoryError, OverflowError,
+)  # fmt: skip
+
+
+@contextmanager
+def opened_hdf5(path: Path, where: str) -> Iterator[Any]:
+    """Open a file of HDF5; one that is damaged is refused, also inside the ``with`` block."""
+    check_file(path, where)
+    with imports("h5py", "formats", where):
+        import h5py
+    try:
+        with h5py.File(path, "r") as file:
+            yield file
+    except MkldistError:
+        raise
+    except _DAMAGE as error:
+        found = f"a file of HDF5 that is damaged or of another kind ({error})"
+        raise DataError(where, found, f"a complete {path.suffix} file", REWRITE) from error
+
+
+def whole(item: Any, where: str) -> Array:
+    """Return an array of a file; refuse one that memory does not hold."""
+    place = f"{where}, array {item.name!r}"
+    n_bytes = item.size * item.dtype.itemsize
+    check_fits(n_bytes, place, FEWER)
+    chunk = math.prod(item.chunks) * item.dtype.itemsize if item.chunks else 0
+    stored = item.id.get_storage_size()
+    check_unpacked(max(n_bytes, chunk), stored, place, "an array", "h5repack")
+    strings = item.dtype.kind == "O" and item.dtype.metadata and "vlen" in item.dtype.metadata
+    found: Array = (item.asstr() if strings else item)[()]
+    return found

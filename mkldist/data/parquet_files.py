@@ -15,7 +15,6 @@ from mkldist.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-EXTENSIONS = (".parquet",)
 INDEX = "__index_level_0__"  # of pandas, no column of its table
 PAGE_BYTES = 2**20
 

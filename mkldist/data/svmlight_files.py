@@ -20,7 +20,6 @@ from mkldist.data.opening import REWRITE, opened
 from mkldist.errors import DataError
 
 QUERIES = "qid"
-EXTENSIONS = (".svm", ".svm.gz", ".svmlight", ".libsvm")
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 

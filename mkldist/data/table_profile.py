@@ -18,11 +18,9 @@ from mkldist.core.arrays import Bools, Floats
 from mkldist.core.wording import truncate
 from mkldist.data.cells import apart, likely_keys, units_of
 from mkldist.data.checks import MISSING_VALUES, decimal_comma, rows_at_once
-from mkldist.data.csv_files import EXTENSIONS as TEXT_TABLES
 from mkldist.data.csv_files import likely_format
-from mkldist.data.excel_files import EXTENSIONS as WORKBOOKS
 from mkldist.data.excel_files import likely_sheet
-from mkldist.data.files import extension_of, open_source
+from mkldist.data.files import TEXT_TABLES, WORKBOOKS, extension_of, open_source
 from mkldist.data.labels import finite_number, is_date
 from mkldist.data.opening import REWRITE
 from mkldist.data.splits import PART_WORDS

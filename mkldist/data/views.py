@@ -129,8 +129,6 @@ def with_views(
     spec: DatasetSpec, raw: RawData, located: Callable[[str], Path], where: str
 ) -> RawData:
     """Return the raw data of a data set with those of its views and its file of groups."""
-    if not spec.views and spec.group_file is None:
-        return raw
     if raw.sparse is not None and spec.group_file is not None:
         found, expected = "group_file for sparse features", "groups in the sweep file"
         raise DataError(where, found, expected, "Remove group_file")

@@ -14,28 +14,20 @@ from mkldist.core.arrays import Array
 from mkldist.core.wording import truncate
 from mkldist.data.checks import check_fits, rows_at_once
 from mkldist.data.npz_files import NamedArrays
-from mkldist.data.opening import REWRITE, check_file, exists
+from mkldist.data.opening import FEWER, REWRITE, check_file, exists, is_zarr
 from mkldist.errors import DataError, MkldistError
 
-EXTENSIONS = (".zarr",)
-MARKS = ("zarr.json", ".zarray", ".zgroup")
 EXECUTES = "pickle"
 """Codec of zarr version 2 by which an array executes what its file says."""
 CHUNK_BYTES = 2**28
 """Most bytes of a chunk that is larger than its array: zarr unpacks all of it."""
 SHOWN = 5
-FEWER = "Write fewer rows or columns, or use a machine with more memory"
 FORMS = "a group with x (n, d) and y (n,)"
 WRITE = "Write one: zarr.save_group(folder, x=X, y=y)"
 _DAMAGE = (
     OSError, ValueError, KeyError, TypeError, RuntimeError, ArithmeticError, AttributeError,
     IndexError, AssertionError, MemoryError,  # the last by the sizes that chunks claim
 )  # fmt: skip
-
-
-def is_zarr(path: Path) -> bool:
-    """Return True for a folder that is an array or a group of zarr."""
-    return exists(path) and any((path / mark).is_file() for mark in MARKS)
 
 
 @contextmanager

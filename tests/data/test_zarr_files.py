@@ -11,8 +11,9 @@ import zarr
 from mkldist.data import checks
 from mkldist.data.dataset import RawData
 from mkldist.data.files import read_file
+from mkldist.data.opening import is_zarr
 from mkldist.data.tables import ColumnChoice
-from mkldist.data.zarr_files import is_zarr, open_group
+from mkldist.data.zarr_files import open_group
 from mkldist.errors import DataError
 from tests.data.mistakes import mistake
 
