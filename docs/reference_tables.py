@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from mkldist import errors
 from mkldist.cli import COMMANDS, command
 from mkldist.core.arrays import LEARNT
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.methods.registry import METHODS
 from mkldist.results import schema
 from mkldist.solvers.base import Counters, losses_by_target

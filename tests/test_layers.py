@@ -39,6 +39,7 @@ IMPORT_BY_NAME = {
     "mkldist",
     "mkldist.analysis",
     "mkldist.cli",
+    "mkldist.data.files",
     "mkldist.kernel_functions.custom",
     "mkldist.methods.components",
     "mkldist.methods.registry",
@@ -111,7 +112,10 @@ def test_a_module_imports_nothing_from_above_or_beside_its_part():
 
 
 def test_no_imports_run_in_circles():
-    list(TopologicalSorter({name: imported(path) for name, path in MODULES.items()}).static_order())
+    others = {
+        name: imported(path) - {name} for name, path in MODULES.items()
+    }  # a package has parts
+    list(TopologicalSorter(others).static_order())
 
 
 def test_every_part_has_its_place():

@@ -11,11 +11,13 @@ import numpy as np
 from mkldist.bank.sources import ArraySource, BankSource, FeatureSource, JoinedSource, PlainSource
 from mkldist.core.arrays import Array, Floating, Floats, Ints
 from mkldist.core.checksums import content_id
+from mkldist.core.devices import CPU
 from mkldist.core.memory import readable_bytes
 from mkldist.core.wording import truncate
 from mkldist.data.dataset import Dataset
 from mkldist.data.preprocessing import feature_deviations, preprocessed
 from mkldist.errors import SpecError, nearest
+from mkldist.kernel_functions import FUNCTIONS, PARAMETERS
 from mkldist.kernel_functions.bases import (
     INNER_PRODUCT,
     SQUARED_DISTANCE,
@@ -23,10 +25,8 @@ from mkldist.kernel_functions.bases import (
     is_sparse,
 )
 from mkldist.kernel_functions.definition import RELATIVE, Takes, kernel_words
-from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
-from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.evaluate import Presence, evaluate
 from mkldist.kernels.families import default_family, kernel_list
-from mkldist.kernels.gaps import Presence
 from mkldist.kernels.kernel_list import KernelList, first_drawn
 from mkldist.spec.banks import DEFAULT, PRECOMPUTED, KernelChoice, KernelSpec
 from mkldist.spec.datasets import PreprocessingSpec
@@ -171,13 +171,20 @@ class BankKernels:
         return own + texts + [kernel.name for kernel in self.given]
 
     def source(
-        self, dataset: Dataset, points: Floats | None, rows: Ints | None, *, cosine: bool
+        self,
+        dataset: Dataset,
+        points: Floats | None,
+        rows: Ints | None,
+        *,
+        cosine: bool,
+        device: str = CPU,
+        where: str = "device",
     ) -> BankSource:
-        """Return the source of the bank's values.
+        """Return the source of the bank's values, whose passes a device computes.
 
         `points` (N, d) are all rows of the data set, preprocessed, None without kernels of
         features; `rows` those that are the bank's points, None for all.  With `cosine`, kernels are
-        scaled to unit self-similarities.
+        scaled to unit self-similarities.  `where` is the place of `device` in messages.
         """
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
@@ -201,7 +208,12 @@ class BankKernels:
                 presence = Presence(present[None], np.zeros(len(grams), dtype=np.intp))
             names = tuple(kernel.name for kernel in chosen)
             parts.append(ArraySource(grams, cosine, rows, presence, names))
-        return parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
+        source = parts[0] if len(parts) == 1 else JoinedSource(tuple(parts))
+        if device == CPU:
+            return source
+        from mkldist.bank.device import on_device  # which few need
+
+        return on_device(source, device, where)
 
     def cross_values(
         self,

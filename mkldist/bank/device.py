@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Request
-from mkldist.bank.sources import BankSource, FeatureSource, SelectedSource
+from mkldist.bank.sources import BankSource, FeatureSource
 from mkldist.core.arrays import Floats, Ints, may_overflow
 from mkldist.core.devices import CPU, Device, device_named
 from mkldist.errors import SpecError
 from mkldist.kernel_functions.bases import inverse_lengths
 from mkldist.kernels.array_values import TAKEN, ArrayValues, takes
-from mkldist.kernels.gaps import without_gaps
+from mkldist.kernels.evaluate import without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import BASE_OF, INNER
-from mkldist.optim.factored_matrix import ON_HOST, ThinProducts
 
 EDGE = 2048  # points on each side of a tile: its 32 MiB keep an accelerator busy
 PROCESSOR_EDGE = 256  # the same of a processor, in whose cache the tile stays
@@ -267,24 +266,3 @@ def _not_computed(name: str, where: str) -> SpecError:
         f"kernels of dense features with {', '.join(TAKEN)}",
         'Set device = "cpu", or give these kernels a bank of their own',
     )
-
-
-def passes_of(source: BankSource) -> DevicePasses | None:
-    """Return the passes of a source on a device; None if it has none."""
-    if isinstance(source, SelectedSource):
-        whole = passes_of(source.whole)
-        return None if whole is None else whole.select(source.index)
-    return source.passes if isinstance(source, DeviceSource) else None
-
-
-def device_of(source: BankSource) -> Device | None:
-    """Return the device of a source; None if it has none."""
-    if isinstance(source, SelectedSource):
-        return device_of(source.whole)
-    return source.device if isinstance(source, DeviceSource) else None
-
-
-def thin_products(source: BankSource) -> ThinProducts:
-    """Return what multiplies the factors of the kernels of a source: its device, if it has one."""
-    device = device_of(source)
-    return ON_HOST if device is None else ThinProducts(device)

@@ -27,15 +27,15 @@ import numpy as np
 
 from mkldist.bank.bank import PassCounter
 from mkldist.bank.build import StoredPieces
-from mkldist.bank.device import thin_products
 from mkldist.bank.factor_bank import FactorBank, FactorCache, factorised
 from mkldist.bank.recomputed import PointBank, RecomputedBank, has_point_products, point_products
 from mkldist.bank.requests import Diagonal, Quadratic, Request
-from mkldist.bank.sources import BankSource, SelectedSource, check_finite
+from mkldist.bank.sources import BankSource, SelectedSource, check_finite, passes_of
 from mkldist.bank.store import BankStore
 from mkldist.bank.view import BankView, answer_views, make_views, takes_pass
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.threads import single_threaded
+from mkldist.optim.factored_matrix import ON_HOST, ThinProducts
 from mkldist.optim.pivoted_cholesky import PIECE, ThinFactor, factor_bytes
 
 VARIANCE_POINTS = 5000  # that a variance takes at most
@@ -310,7 +310,9 @@ def begin_factors(
     numbers = np.arange(source.n_kernels)
     wanted = [_Wanted(m, m, first, limits.tolerance) for m in numbers.tolist()]
     made = list(_made(source, wanted, seed, threads, store, cache))
-    factors = FactorBank(made, cache=cache, products=thin_products(source))
+    passes = passes_of(source)
+    products = ON_HOST if passes is None else ThinProducts(passes.device)
+    factors = FactorBank(made, cache=cache, products=products)
     scale = np.ones(source.n_kernels)
     return FactoredKernels(source, scale, factors, limits, numbers, seed, threads, store)
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from mkldist.bank.bank import (
     kernel_groups,
     slabs,
 )
-from mkldist.bank.device import DevicePasses, device_of, passes_of
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
 from mkldist.bank.sources import (
     BankSource,
@@ -42,6 +41,7 @@ from mkldist.bank.sources import (
     check_finite,
     compute,
     finite_answers,
+    passes_of,
 )
 from mkldist.core.arrays import Floating, Floats, Ints, may_overflow
 from mkldist.kernels.kernel_list import KernelList
@@ -54,6 +54,9 @@ from mkldist.kernels.loops import (
     takes,
     weighted_values,
 )
+
+if TYPE_CHECKING:
+    from mkldist.bank.device import DevicePasses
 from mkldist.optim.factored_matrix import SymmetricOperator
 
 CHUNK_KERNELS = 48
@@ -76,7 +79,7 @@ class RecomputedBank(CachedRowsBank):
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64), row_cache_bytes)
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
-        self._on_device = passes_of(source)
+        self._on_device: DevicePasses | None = passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
         """Answer a request on the device of the source, if it has one.
@@ -220,7 +223,7 @@ def point_products(
 
 def has_point_products(source: BankSource) -> bool:
     """Return True if :func:`point_products` has those of a source."""
-    return device_of(source) is not None or _known(source) is not None
+    return passes_of(source) is not None or _known(source) is not None
 
 
 @dataclass(frozen=True, eq=False)

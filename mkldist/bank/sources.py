@@ -16,8 +16,7 @@ from mkldist.bank.bank import TileLayout, kernel_groups
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.kernel_functions.bases import inverse_lengths
-from mkldist.kernels.evaluate import diagonals, evaluate
-from mkldist.kernels.gaps import Presence, gaps_of, without_gaps
+from mkldist.kernels.evaluate import Presence, diagonals, evaluate, gaps_of, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import fill_tiles
 
@@ -125,6 +124,11 @@ class FeatureSource(PlainSource):
 
     Features that a point lacks are NaN.
     """
+
+    @property
+    def passes(self) -> Any:
+        """Passes on a device, a :class:`mkldist.bank.device.DevicePasses`; None without one."""
+        return None
 
     @cached_property
     def _columns(self) -> Floats:
@@ -389,3 +393,11 @@ def finite_answers(found: Floats, kernels: Ints, source: BankSource) -> Floats:
     for kernel, of_kernel in zip(kernels.tolist(), found, strict=True):
         check_finite(of_kernel.reshape(1, -1), kernel, source)
     return found
+
+
+def passes_of(source: BankSource) -> Any:
+    """Return the :attr:`FeatureSource.passes` of a source on a device; None if it has none."""
+    if isinstance(source, SelectedSource):
+        whole = passes_of(source.whole)
+        return None if whole is None else whole.select(source.index)
+    return source.passes if isinstance(source, FeatureSource) else None

@@ -24,7 +24,7 @@ from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, R
 from mkldist.core.arrays import Floating, Floats, Ints
 from mkldist.core.checksums import array_id
 from mkldist.errors import SpecError, nearest
-from mkldist.kernels.gaps import Presence
+from mkldist.kernels.evaluate import Presence
 from mkldist.optim.factored_matrix import FactoredMatrix
 
 LARGEST_SHARE = 0.7  # of a kernel's entries; a larger copy saves too little

@@ -277,7 +277,7 @@ def datasets(data_dirs: tuple[Path, ...], as_json: bool) -> None:
 @json_option("kernels", "families")
 def kernels(as_json: bool) -> None:
     """List kernel functions and named families."""
-    from mkldist.kernel_functions.registry import FUNCTIONS
+    from mkldist.kernel_functions import FUNCTIONS
 
     parameters = {name: function.keys for name, function in FUNCTIONS.items()}
     functions = known_of("kernel")
@@ -526,8 +526,8 @@ def method_lines(name: str) -> Iterator[str]:
 
 def _function_lines(name: str) -> Iterator[str]:
     """Yield formula, points, parameters and an example of a kernel function."""
+    from mkldist.kernel_functions import FUNCTIONS
     from mkldist.kernel_functions.definition import RELATIVE, Takes
-    from mkldist.kernel_functions.registry import FUNCTIONS
     from mkldist.spec.banks import KernelSpec
 
     if name not in FUNCTIONS:

@@ -41,8 +41,8 @@ def sweep_schema() -> dict[str, Any]:
     A schema cannot say all: keys that exclude each other, and names that other tables give, are
     checked by ``mkldist plan`` alone.
     """
+    from mkldist.kernel_functions import FUNCTIONS
     from mkldist.kernel_functions.custom import entry_points
-    from mkldist.kernel_functions.registry import FUNCTIONS
     from mkldist.methods.registry import METHODS
     from mkldist.spec.banks import PRECOMPUTED, REFERENCE
     from mkldist.spec.model import Distribution, SweepSpec

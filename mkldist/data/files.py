@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import TypeAlias
 
 from mkldist.core.arrays import Floats
@@ -30,18 +30,18 @@ TEXT_TABLES = (
     ".data", ".data.gz",
 )  # fmt: skip
 WORKBOOKS = (".xlsx", ".xlsm")
-FORMATS: dict[tuple[str, ...], str] = {
-    TEXT_TABLES: "csv_files.open_csv",
-    (".parquet",): "parquet_files.open_parquet",
-    WORKBOOKS: "excel_files.open_excel",
-    (".arff", ".arff.gz"): "arff_files.open_arff",
-    (".h5ad",): "h5ad_files.open_h5ad",
-    (".npz",): "npz_files.open_npz",
-    (".mat",): "mat_files.open_mat",
-    (".svm", ".svm.gz", ".svmlight", ".libsvm"): "svmlight_files.open_svmlight",
-    (".zarr",): "zarr_files.open_group",
+FORMATS: dict[tuple[str, ...], tuple[str, str]] = {
+    TEXT_TABLES: ("mkldist.data.csv_files", "open_csv"),
+    (".parquet",): ("mkldist.data.parquet_files", "open_parquet"),
+    WORKBOOKS: ("mkldist.data.excel_files", "open_excel"),
+    (".arff", ".arff.gz"): ("mkldist.data.arff_files", "open_arff"),
+    (".h5ad",): ("mkldist.data.h5ad_files", "open_h5ad"),
+    (".npz",): ("mkldist.data.npz_files", "open_npz"),
+    (".mat",): ("mkldist.data.mat_files", "open_mat"),
+    (".svm", ".svm.gz", ".svmlight", ".libsvm"): ("mkldist.data.svmlight_files", "open_svmlight"),
+    (".zarr",): ("mkldist.data.zarr_files", "open_group"),
 }
-"""What opens a file, by the endings of names; its module is imported with the first such file.
+"""Module and function that open a file, by the endings of names; the first one imports it.
 
 Folders of zarr may have any name.
 """
@@ -98,8 +98,8 @@ def open_source(
     if of_texts is not None:
         expected = f"a text table, of {', '.join(TEXT_TABLES)}"
         raise DataError(where, f"{of_texts} for a {extension} file", expected, f"Remove {of_texts}")
-    [name] = [name for extensions, name in FORMATS.items() if extension in extensions]
-    opened: Callable[..., AbstractContextManager[Source]] = resolve_name(f"mkldist.data.{name}")
+    [(module, opener)] = [one for extensions, one in FORMATS.items() if extension in extensions]
+    opened: Callable[..., AbstractContextManager[Source]] = getattr(import_module(module), opener)
     as_written = (format, may_lack, known) if extension in TEXT_TABLES + WORKBOOKS else ()
     with opened(path, where, *as_written) as source:
         if isinstance(source, Table):

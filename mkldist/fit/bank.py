@@ -17,7 +17,6 @@ import numpy.typing as npt
 from mkldist.bank.bank import Bank, MemoryBank, MemoryBudget, PartBank, TileLayout
 from mkldist.bank.bank_kernels import BankKernels, GivenKernel
 from mkldist.bank.cache import default_directory
-from mkldist.bank.device import on_device
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits, begin_factors, least_bytes
 from mkldist.bank.recomputed import RecomputedBank
 from mkldist.bank.sources import ArraySource, BankSource, PlainSource, compute
@@ -584,8 +583,9 @@ class KernelBank:
         if made.given:
             _refuse_cosines(steps)
         cosine = "cosine" in steps
-        source = made.source(self._dataset, features.points, None, cosine=cosine)
-        self._source = on_device(source, device, "device")
+        self._source = made.source(
+            self._dataset, features.points, None, cosine=cosine, device=device
+        )
         steps = tuple(step for step in steps if step != "cosine")
         if backend == FACTORS:
             self._backend = FACTORS
@@ -600,7 +600,7 @@ class KernelBank:
         if self._backend == "memory":
             bank = loaded(self._source, size.dtype)
         weights = features.weights
-        [self.view] = make_views(bank, [None], steps, None, source.presence, weights)
+        [self.view] = make_views(bank, [None], steps, None, self._source.presence, weights)
 
     @classmethod
     def from_grams(

@@ -26,8 +26,7 @@ from mkldist.data.dataset import Dataset
 from mkldist.data.labels import name_of_number, number_name, number_of_name
 from mkldist.errors import GramError, SpecError
 from mkldist.kernel_functions.bases import is_sparse
-from mkldist.kernels.evaluate import evaluate
-from mkldist.kernels.gaps import Presence, without_gaps
+from mkldist.kernels.evaluate import Presence, evaluate, without_gaps
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.loops import expansion_sums, takes
 from mkldist.scores import constant_answers, predicted_classes

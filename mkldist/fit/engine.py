@@ -20,13 +20,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from mkldist.bank.bank import Bank, MemoryBudget
 from mkldist.bank.bank_kernels import BankKernels, part_of_gram
-from mkldist.bank.device import on_device
 from mkldist.bank.factored_kernels import FactoredKernels, FactorLimits
 from mkldist.bank.readers import DamagedBlocksError
 from mkldist.bank.requests import Request
@@ -42,19 +41,19 @@ from mkldist.data.splits import inner_folds
 from mkldist.errors import DataError, UnreadableError, WorkerError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport, bank_values
-from mkldist.kernels.gaps import Presence
+from mkldist.kernels.evaluate import Presence
 from mkldist.kernels.graph import graph_laplacian
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
-from mkldist.planning.model import RunPlan
-from mkldist.planning.planner import run_memory
 from mkldist.solvers.base import ArrayCache, Method, Problem, Solution, learns_unlabelled
 from mkldist.solvers.lockstep import Job, JobTimes, SolvedJob, drive, solve_timed
-from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.solvers.solver_params import SolverParams
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec
+
+if TYPE_CHECKING:
+    from mkldist.planning.model import RunPlan
 
 DENSE_SHARE = 0.05  # share of non-zero entries above which a matrix is multiplied as a dense one
 
@@ -170,8 +169,14 @@ class BankInputs:
     def source(self) -> BankSource:
         """Return the source of the bank's values: kernels on points, or precomputed matrices."""
         if self.kernels is not None:
-            own = self.kernels.source(self.dataset, self.points, self.rows, cosine=self.cosine)
-            return on_device(own, self.device, f"data set {self.dataset.name!r}: device")
+            return self.kernels.source(
+                self.dataset,
+                self.points,
+                self.rows,
+                cosine=self.cosine,
+                device=self.device,
+                where=f"data set {self.dataset.name!r}: device",
+            )
         if self.dataset.grams is None:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")
         return ArraySource(self.dataset.grams, self.cosine)
@@ -464,6 +469,8 @@ def solve_job(
     is scored on the other points and not reported.
     """
     if factored is not None and job.view.index is None:
+        from mkldist.solvers.on_factors import solve_on_factors  # which few banks need
+
         kernels = replace(factored, scale=job.view.scale)
         return solve_on_factors(kernels, method, job.problem, params)
     return solve_timed(job.view.bank, job)
@@ -590,7 +597,7 @@ class _Batch:
         n_kernels = next(iter(views)).n_kernels
         for run in runs:
             with suppress(Exception):  # parameters that no longer fit are that run's failure
-                found[run.id] = run_memory(run, n_points, n_kernels).within(self.memory_limit)
+                found[run.id] = run.memory(n_points, n_kernels).within(self.memory_limit)
         return found
 
     def _begin(self, subproblem: Subproblem, start: object) -> Job | None:
@@ -609,7 +616,7 @@ class _Batch:
         """Return the solver of a subproblem, not started."""
         run, view = subproblem.run, self.views[subproblem.training_view]
         method = METHODS[run.method]
-        memory = run_memory(run, view.n_points, view.n_kernels, on_factors=self.on_factors)
+        memory = run.memory(view.n_points, view.n_kernels, on_factors=self.on_factors)
         problem = problem_on(
             view,
             method,

@@ -70,9 +70,9 @@ from mkldist.fit.new_rows import (
     table_view,
     unseen_lines,
 )
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel, search_first
-from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.kinds import as_path, check_flags

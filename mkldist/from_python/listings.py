@@ -71,7 +71,7 @@ def list_kernels() -> pd.DataFrame:
     """
     import pandas as pd
 
-    from mkldist.kernel_functions.registry import FUNCTIONS
+    from mkldist.kernel_functions import FUNCTIONS
 
     rows = [
         *((name, "function", one.formula, ", ".join(one.keys)) for name, one in FUNCTIONS.items()),
@@ -112,8 +112,8 @@ def _lines(kind: Kind, data_dirs: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
         yield from ((name, method.title) for name, method in METHODS.items())
     elif kind == "kernel":
+        from mkldist.kernel_functions import FUNCTIONS
         from mkldist.kernel_functions.custom import entry_points
-        from mkldist.kernel_functions.registry import FUNCTIONS
 
         yield from ((name, function.formula) for name, function in FUNCTIONS.items())
         yield from ((name, f"{one.value}, installed") for name, one in entry_points().items())
@@ -145,7 +145,7 @@ def described(file: Path) -> str:
 
 def family_words(entries: Sequence[KernelSpec]) -> str:
     """Return the kernels of a family in words: how many on which features."""
-    from mkldist.kernel_functions.registry import FUNCTIONS
+    from mkldist.kernel_functions import FUNCTIONS
 
     names = {"all": "all features", "each": "each feature"}
     words: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Definition of a kernel function: the contract of all of them.
 
 To add a function, define a ``KernelFunction(...)`` in a module that ``MODULES`` of
-:mod:`mkldist.kernel_functions.registry` lists, or in a new one that is added there.  Sweep files,
+:mod:`mkldist.kernel_functions` lists, or in a new one that is added there.  Sweep files,
 classes of Python, ``mkldist show``, names and lists of kernels, results and the reference read
 everything from the definition.
 
@@ -121,7 +121,7 @@ class KernelFunction:
     def head(self, first: float, second: float) -> str:
         """Return name and parameters as text; the second where it is not its default.
 
-        >>> from mkldist.kernel_functions.registry import FUNCTIONS
+        >>> from mkldist.kernel_functions import FUNCTIONS
         >>> FUNCTIONS["polynomial"].head(2.0, 1.0), FUNCTIONS["matern"].head(0.5, 2.5)
         ('polynomial(2)', 'matern(0.5, nu=2.5)')
         """

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from mkldist.core.arrays import Floats
 from mkldist.errors import SpecError, nearest
+from mkldist.kernel_functions import FUNCTIONS, PARAMETERS
 from mkldist.kernel_functions.custom import CUSTOM_CODE, CustomFunction, CustomKernel
 from mkldist.kernel_functions.definition import (
     RELATIVE,
@@ -29,7 +30,6 @@ from mkldist.kernel_functions.definition import (
     Parameter,
     kernel_words,
 )
-from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel
 from mkldist.spec.banks import PRECOMPUTED, Features, KernelChoice, KernelSpec, RandomSubsets, Range

@@ -19,10 +19,10 @@ import numpy.typing as npt
 from mkldist.core.arrays import Array
 from mkldist.core.checksums import array_id, content_id
 from mkldist.errors import SpecError
+from mkldist.kernel_functions import BY_CODE
 from mkldist.kernel_functions.custom import CUSTOM_CODE, Argument, CustomKernel
 from mkldist.kernel_functions.definition import KernelFunction
 from mkldist.kernel_functions.radial import ADDITIVE
-from mkldist.kernel_functions.registry import BY_CODE
 
 NAMED_FEATURES = 3
 

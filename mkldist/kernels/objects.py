@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, make_dataclass
 from typing import Any, ClassVar
 
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.definition import RELATIVE, KernelFunction
-from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.spec.banks import PRECOMPUTED
 
 Numbers = float | Sequence[float] | Mapping[str, Any]

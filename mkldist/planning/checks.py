@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from mkldist.bank.bank_kernels import BankKernels
-from mkldist.bank.device import device_for
 from mkldist.bank.view import check_uncentred
 from mkldist.core.arrays import Target
 from mkldist.core.devices import CPU
@@ -546,6 +545,8 @@ def check_device(bank: BankSpec, kernels: BankKernels, dataset: Dataset) -> None
     """Refuse a device that is not there, or that does not compute the kernels of a bank."""
     if bank.device == CPU:
         return
+    from mkldist.bank.device import device_for  # which few need
+
     own = kernels.of_features
     alone = own is not None and dataset.x is not None and len(own) == len(kernels)
     device_for(own if alone else None, bank.device, f"banks.{bank.label}.device")

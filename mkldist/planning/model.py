@@ -12,10 +12,14 @@ from typing import Any, Literal
 from mkldist.bank.bank import TileLayout
 from mkldist.bank.factored_kernels import FactorLimits
 from mkldist.bank.store import BankShape
+from mkldist.core.memory import FLOAT_BYTES, ProblemSize, SolverMemory, trace_bytes
+from mkldist.methods.registry import METHODS
+from mkldist.optim.box_qp import LARGEST
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import GraphTable, PreprocessingSpec
 from mkldist.spec.model import SelectionSpec, SweepSpec
 
+BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
 Place = tuple[str, str, str, int]
 """Data set, label of the bank, key of the method, and split: the place of results."""
 
@@ -171,6 +175,19 @@ class RunPlan:
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)
         return other
+
+    def memory(self, n_points: int, n_kernels: int, *, on_factors: bool = False) -> SolverMemory:
+        """Return the memory of a solver; on thin factors it makes no matrix of all points."""
+        method = METHODS[self.method]
+        params = method.params(**self.params)
+        traced = trace_bytes(n_kernels, params.max_iter) if params.trace else 0
+        if on_factors:
+            block = FLOAT_BYTES * min(n_points, LARGEST) ** 2
+            vectors = FLOAT_BYTES * VECTORS_OF_POINTS * n_points
+            return SolverMemory(BLOCKS * block + vectors + traced)
+        n_labelled = n_points if self.n_labelled is None else min(self.n_labelled, n_points)
+        memory = method.memory(ProblemSize(n_points, n_kernels, n_labelled), params)
+        return SolverMemory(memory.needed + traced, memory.spare)
 
     @property
     def place(self) -> Place:

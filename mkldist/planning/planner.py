@@ -27,19 +27,15 @@ from mkldist.core.checksums import content_id
 from mkldist.core.devices import CPU
 from mkldist.core.memory import (
     FLOAT_BYTES,
-    ProblemSize,
-    SolverMemory,
     bank_bytes,
     groups_at_once,
     kept_arrays_bytes,
     physical_memory,
     row_cache_bytes,
-    trace_bytes,
     view_cache_bytes,
 )
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.optim.box_qp import LARGEST
 from mkldist.optim.pivoted_cholesky import PIECE
 from mkldist.planning.model import (
     BankFacts,
@@ -60,7 +56,6 @@ from mkldist.spec.model import MethodSpec, SweepSpec
 
 WORKER_BASE_BYTES = 400 * 2**20  # interpreter, libraries, compiled code
 BUFFER_BYTES = 64 * 2**20  # blocks that a pass reads, and what it computes of them
-BLOCKS, VECTORS_OF_POINTS = 3, 200  # of a solver on factors: its blocks of a matrix, and (n,)
 ENTRY_BYTES = 12  # of a sparse matrix, with the index of its column
 FURTHER_PASSES = 3  # of a run that starts from the solution of another
 USUAL_GROWTH = math.sqrt(LEAST_GROWTH * MOST_GROWTH)
@@ -170,21 +165,6 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
     return WORKER_BASE_BYTES + features + n_threads * max(tasks)
 
 
-def run_memory(
-    run: RunPlan, n_points: int, n_kernels: int, *, on_factors: bool = False
-) -> SolverMemory:
-    """Return the memory of a solver of a run; on thin factors it makes no matrix of all points."""
-    method = METHODS[run.method]
-    params = method.params(**run.params)
-    traced = trace_bytes(n_kernels, params.max_iter) if params.trace else 0
-    if on_factors:
-        block = FLOAT_BYTES * min(n_points, LARGEST) ** 2
-        return SolverMemory(BLOCKS * block + FLOAT_BYTES * VECTORS_OF_POINTS * n_points + traced)
-    n_labelled = n_points if run.n_labelled is None else min(run.n_labelled, n_points)
-    memory = method.memory(ProblemSize(n_points, n_kernels, n_labelled), params)
-    return SolverMemory(memory.needed + traced, memory.spare)
-
-
 class SolverBytes:
     """Bytes of the solvers of batches under a limit of memory, found once for each setting.
 
@@ -209,7 +189,7 @@ class SolverBytes:
         size = bank.n_points, bank.n_kernels, run.n_labelled
         settings = bank.is_factored, id(run.params), *size
         if settings not in self._of_settings:
-            memory = run_memory(run, bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
+            memory = run.memory(bank.n_points, bank.n_kernels, on_factors=bank.is_factored)
             self._of_settings[settings] = memory.within(self._memory_limit)
         return self._of_settings[settings]
 

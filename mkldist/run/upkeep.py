@@ -17,7 +17,6 @@ from mkldist.data.inputs import SUFFIX
 from mkldist.data.inputs import is_sound as is_sound_data
 from mkldist.data.snapshot import HEADER, damaged_files
 from mkldist.errors import MkldistError, OutputError, StoreError
-from mkldist.fit.model import read_model
 from mkldist.results.folder import (
     BANK_NOTE,
     BANKS,
@@ -205,6 +204,8 @@ def _checked(folder: OutputFolder) -> Iterator[Checked]:
 
     yield _banks(folder)
     yield _laplacians(folder)
+
+    from mkldist.fit.model import read_model  # with the formats of new rows
 
     files = sorted(folder.path.glob(MODELS))
     damaged = [str(file) for file in files if not _reads(read_model, file)]

@@ -25,9 +25,9 @@ from pydantic_core import PydanticKnownError
 
 from mkldist.core.devices import CPU
 from mkldist.errors import SpecError
+from mkldist.kernel_functions import FUNCTIONS, PARAMETERS
 from mkldist.kernel_functions.custom import CustomFunction, entry_points
 from mkldist.kernel_functions.definition import Kind, Parameter
-from mkldist.kernel_functions.registry import FUNCTIONS, PARAMETERS
 from mkldist.spec.kinds import (
     LIST,
     NUMBER,

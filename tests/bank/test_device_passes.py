@@ -5,12 +5,12 @@ import pytest
 
 import mkldist
 from mkldist.bank import device as bank_device
-from mkldist.bank.device import DeviceSource, on_device, passes_of
+from mkldist.bank.device import DeviceSource, on_device
 from mkldist.bank.factored_kernels import FactorLimits, begin_factors
 from mkldist.bank.passes import answer
 from mkldist.bank.recomputed import PointProducts, RecomputedBank
 from mkldist.bank.requests import Combine, Diagonal, Inner, Matvec, Quadratic, Radii
-from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource
+from mkldist.bank.sources import ArraySource, FeatureSource, SelectedSource, passes_of
 from mkldist.core.devices import device_named
 from mkldist.errors import SpecError
 from mkldist.solvers import on_factors

@@ -37,9 +37,8 @@ from mkldist.bank.sources import (
 from mkldist.bank.store import BankShape, BankStore
 from mkldist.bank.view import answer_views
 from mkldist.errors import GramError, OutputError
-from mkldist.kernels.evaluate import evaluate
+from mkldist.kernels.evaluate import Presence, evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.gaps import Presence
 from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.optim.pivoted_cholesky import PivotedFactor, factor_bytes
 from mkldist.spec.banks import BankSpec

@@ -16,7 +16,7 @@ from mkldist.cli.data import init_command, show_command
 from mkldist.cli.sweeps import plan_command
 from mkldist.errors import MkldistError
 from mkldist.from_python.listings import known, known_of
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES, kernel_list
 from mkldist.methods.registry import METHODS
 from mkldist.spec.banks import BankSpec

@@ -22,7 +22,7 @@ from docs.reference_tables import (
     with_tables,
 )
 from mkldist import errors
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernels.objects import CLASSES
 from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution

@@ -9,8 +9,8 @@ from sklearn.metrics.pairwise import chi2_kernel, rbf_kernel
 import mkldist
 from mkldist import KernelBank, kernels
 from mkldist.errors import DataError, GramError, SpecError
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.definition import Takes
-from mkldist.kernel_functions.registry import FUNCTIONS
 
 RNG = np.random.default_rng(0)
 X = np.round(np.abs(RNG.normal(size=(46, 3))), 1)

@@ -23,7 +23,7 @@ from mkldist.errors import (
 )
 from mkldist.from_python.listings import list_kernels, list_methods
 from mkldist.from_python.sweeps import SweepInputs, given_folders, with_short_errors
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernels.families import NAMED_FAMILIES
 from mkldist.methods.registry import METHODS
 from mkldist.results.journal import Journal

@@ -18,7 +18,7 @@ from sklearn.metrics import jaccard_score
 from sklearn.metrics.pairwise import chi2_kernel, laplacian_kernel, polynomial_kernel, rbf_kernel
 
 import mkldist
-from mkldist.kernel_functions import registry
+from mkldist.kernel_functions import FUNCTIONS, MODULES, PARAMETERS
 from mkldist.kernel_functions.bases import (
     DIRECT_FEATURES,
     VANISHES_AT,
@@ -44,7 +44,6 @@ from mkldist.kernel_functions.histograms import (
 )
 from mkldist.kernel_functions.products import LINEAR, POLYNOMIAL, integer_power
 from mkldist.kernel_functions.radial import ADDITIVE, GAUSSIAN, LAPLACIAN, MATERN, PERIODIC
-from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernel_functions.text import spectrum_diagonal, spectrum_gram
 from mkldist.kernels.evaluate import evaluate
 from mkldist.kernels.families import kernel_list
@@ -56,11 +55,11 @@ from tests.kernel_functions.made_up import points_of, settings_of, values
 def test_every_function_has_a_code_and_a_name_of_its_own():
     defined = [
         one
-        for module in registry.MODULES
+        for module in MODULES
         for one in vars(module).values()
         if isinstance(one, KernelFunction)
     ]
-    assert [one.code for one in registry.FUNCTIONS.values()] == sorted(one.code for one in defined)
+    assert [one.code for one in FUNCTIONS.values()] == sorted(one.code for one in defined)
     assert all(re.fullmatch("[a-z]+(-[a-z]+)*", one.name) for one in defined)
 
 
@@ -113,7 +112,7 @@ def test_a_key_of_sweep_files_means_one_parameter():
     for function in FUNCTIONS.values():
         assert len(function.parameters) <= 2
         for parameter in function.parameters:
-            assert registry.PARAMETERS[parameter.key] is parameter
+            assert PARAMETERS[parameter.key] is parameter
 
 
 def test_names_leave_out_a_default_but_never_the_first_parameter():

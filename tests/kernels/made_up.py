@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import laplacian_kernel, polynomial_kernel, rbf_kernel
 
 from mkldist.core.devices import Device, device_named
-from mkldist.kernel_functions.registry import FUNCTIONS
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec

@@ -8,9 +8,15 @@ from numpy.testing import assert_array_equal
 
 from mkldist.errors import DataError, GramError, SpecError
 from mkldist.kernel_functions.bases import INNER_PRODUCT, SQUARED_DISTANCE, Tile
-from mkldist.kernels.evaluate import check_custom, check_points, check_scale, evaluate
+from mkldist.kernels.evaluate import (
+    Presence,
+    check_custom,
+    check_points,
+    check_scale,
+    evaluate,
+    gaps_of,
+)
 from mkldist.kernels.families import kernel_list
-from mkldist.kernels.gaps import Presence, gaps_of
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.spec.banks import BankSpec
 from tests.kernels.made_up import bank, by_scikit_learn
@@ -215,7 +221,7 @@ def test_gram_matrices_of_points_with_gaps_are_positive_semi_definite():
 
 @pytest.mark.parametrize("product_entries", [1, 2**20])
 def test_presence_says_which_points_have_all_features_of_a_kernel(monkeypatch, product_entries):
-    monkeypatch.setattr("mkldist.kernels.gaps.PRODUCT_ENTRIES", product_entries)
+    monkeypatch.setattr("mkldist.kernels.evaluate.PRODUCT_ENTRIES", product_entries)
     kernels, points = kernels_on_views(), points_with_gaps()
     presence = Presence.of(kernels, points)
     assert presence is not None

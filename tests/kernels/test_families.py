@@ -11,9 +11,8 @@ from scipy.sparse import csr_array
 import mkldist
 from mkldist import KernelBank, kernels
 from mkldist.errors import SpecError
-from mkldist.kernel_functions import products
+from mkldist.kernel_functions import FUNCTIONS, products
 from mkldist.kernel_functions.definition import kernel_words
-from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels import Gaussian, Laplacian, Matern, Polynomial
 from mkldist.kernels.families import NAMED_FAMILIES, check_entry, kernel_list
 from mkldist.kernels.kernel_list import KernelList

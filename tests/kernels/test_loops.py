@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.bases import VANISHES_AT
-from mkldist.kernel_functions.registry import FUNCTIONS
 from mkldist.kernels import loops
 from mkldist.kernels.array_values import TAKEN, ArrayValues, powers, takes
 from mkldist.kernels.evaluate import diagonals, evaluate

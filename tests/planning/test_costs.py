@@ -19,7 +19,7 @@ from mkldist.bank.view import make_views
 from mkldist.core.memory import ProblemSize, trace_bytes
 from mkldist.errors import SpecError
 from mkldist.methods.registry import METHODS
-from mkldist.planning.model import BankPlan
+from mkldist.planning.model import BankPlan, RunPlan
 from mkldist.planning.planner import (
     BUFFER_BYTES,
     FURTHER_PASSES,
@@ -30,7 +30,6 @@ from mkldist.planning.planner import (
     make_plan,
     most_points_of,
     parse_memory,
-    run_memory,
 )
 from mkldist.planning.resolved import resolve
 from mkldist.solvers.base import Problem
@@ -276,13 +275,13 @@ def test_fewer_solvers_with_rows_of_all_kernels_live_at_once():
 
 def test_runs_of_one_setting_are_estimated_once_whatever_the_number_of_splits(monkeypatch):
     """Once for the memory and once for the passes, so that plans of many splits stay quick."""
-    estimated = []
+    estimated, memory = [], RunPlan.memory
 
     def counting(run, n_points, n_kernels, **more):
         estimated.append(run.params["C"])
-        return run_memory(run, n_points, n_kernels, **more)
+        return memory(run, n_points, n_kernels, **more)
 
-    monkeypatch.setattr("mkldist.planning.planner.run_memory", counting)
+    monkeypatch.setattr(RunPlan, "memory", counting)
     plan = plan_of({"a": dataset("a", n_splits=20)}, {"level": grid("level", C=[1.0, 10.0])})
     assert len(plan.runs) == 40
     assert estimated == [1.0, 10.0] * 2

@@ -24,7 +24,7 @@ from mkldist.errors import UnreadableError
 from mkldist.fit import engine as batch
 from mkldist.methods.registry import METHODS, MODULES
 from mkldist.planning.model import RunPlan
-from mkldist.planning.planner import make_plan, run_memory
+from mkldist.planning.planner import make_plan
 from mkldist.planning.resolved import resolve
 from mkldist.results.schema import RunState
 from mkldist.run import tasks
@@ -274,7 +274,7 @@ def test_only_solvers_that_fit_together_are_at_work_at_once(task, monkeypatch, s
 
     monkeypatch.setattr(batch, "drive", counted)
     plan = task.ref.plan
-    memory = run_memory(task.runs[0], plan.n_points, plan.n_kernels)
+    memory = task.runs[0].memory(plan.n_points, plan.n_kernels)
     limit = int(4 * solvers * memory.needed)
     limited = replace(task, settings=replace(task.settings, memory_limit=limit))
     assert len(solve_batch(limited).records) == 2
