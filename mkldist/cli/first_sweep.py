@@ -143,16 +143,11 @@ class Facts:
         return few and self.n_features >= MANY_COLUMNS
 
     @property
-    def is_grouped(self) -> bool:
-        """True if splits keep the rows of each group together."""
-        look = self.look
-        return bool(look and look.groups and not _hinders_groups(look, look.groups))
-
-    @property
     def is_divisible(self) -> bool:
         """True if inner folds of training parts have rows of all classes."""
-        if self.look and self.look.groups and self.is_grouped:
-            return not _hinders_groups(self.look, self.look.groups, FOLDS)
+        look = self.look
+        if look and look.groups and not _hinders_groups(look, look.groups):
+            return not _hinders_groups(look, look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
 
@@ -494,8 +489,7 @@ def _methods(facts: Facts) -> Iterator[str]:
     series = 'C = "path"'
     yield _method("level", _line(series, "several values, each from the solution at the last"))
     yield _method("uniform", series, *own)
-    said = "its kernel is chosen by folds that divide groups" if facts.is_grouped else ""
-    yield _method("best_single", _line(series, said), *own)
+    yield _method("best_single", series, *own)
     yield _method("majority", *own)
 
 

@@ -66,6 +66,7 @@ def problem_on(
     laplacian: Any = None,
     weights: Floats | None = None,
     groups: Ints | None = None,
+    row_groups: Ints | None = None,
     start: object = None,
     spare_bytes: int | None = None,
     shared: ArrayCache | None = None,
@@ -83,6 +84,7 @@ def problem_on(
         weights=weights,
         spare_bytes=spare_bytes,
         groups=groups if method.takes_groups else None,
+        row_groups=row_groups,
         kept=shared.on(view.id) if shared is not None and method.needs_laplacian else None,
     )
 
@@ -326,6 +328,11 @@ class Subproblem:
         rows = inputs.training_rows(training_view)
         labelled = np.isin(rows, inputs.labelled_rows(training_view))
         return np.where(labelled if y.ndim == 1 else labelled[:, None], y[rows], 0.0)
+
+    def row_groups(self, inputs: BankInputs) -> Ints | None:
+        """Return the groups of its points, (n,), which folds keep together; None without any."""
+        groups = inputs.dataset.row_groups
+        return None if groups is None else groups[inputs.training_rows(self.training_view)]
 
     def weights(self, inputs: BankInputs) -> Floats | None:
         """Return the weights of its points, (n,): of rows times of classes; None for ones."""
@@ -624,6 +631,7 @@ class _Batch:
             laplacian=None if run.graph is None else self.laplacian(run.graph, run.split),
             weights=subproblem.weights(self.inputs),
             groups=self.groups,
+            row_groups=subproblem.row_groups(self.inputs),
             start=start,
             spare_bytes=memory.spare_within(self.memory_limit),
             shared=self.shared,

@@ -1,7 +1,8 @@
 """Baselines: the machine on one kernel, which cross-validation chooses, and that without any.
 
-The usual baselines of multiple kernel learning.  Stratified k-fold cross-validation scores every
-kernel m at every C, and the best is trained on the whole training part:
+The usual baselines of multiple kernel learning.  Stratified k-fold cross-validation, which keeps
+groups of points together, scores every kernel m at every C, and the best is trained on the whole
+training part:
 
     max_alpha 1'alpha - 1/2 (alpha*y)' K_m (alpha*y)   s.t.  0 <= alpha <= C, y'alpha = 0.
 
@@ -40,7 +41,7 @@ import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Request
-from mkldist.core.arrays import Bools, Floats
+from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.optim.factored_matrix import FactoredMatrix, Gram
 from mkldist.solvers.base import (
     Counters,
@@ -153,7 +154,7 @@ def _choose(
     if params.chosen_kernel is not None:
         check_kernel_number(params.chosen_kernel, problem.n_kernels)
         numbers = np.array([params.chosen_kernel])
-    folds = stratified_folds(y, params.folds)
+    folds = stratified_folds(y, params.folds, problem.row_groups)
     tol = min(SELECTION_TOL, params.tol)
     best = Choice(kernel=int(numbers[0]), C=Cs[0])
     for first in range(0, len(numbers), CHUNK):
@@ -174,15 +175,24 @@ def _choose(
     return best
 
 
-def stratified_folds(y: Floats, n_folds: int) -> list[Bools]:
+def stratified_folds(y: Floats, n_folds: int, row_groups: Ints | None = None) -> list[Bools]:
     """Return masks (n,) of held-out points; the points of each class go to the folds in turn.
 
     There are as many folds as the smaller class has points if that is less, and none if a class has
-    fewer than two points.
+    fewer than two points.  Points in groups (n,) go to the folds of scikit-learn's
+    ``StratifiedGroupKFold``, at most as many as there are groups.
     """
     n_folds = min(n_folds, int((y > 0).sum()), int((y < 0).sum()))
+    if row_groups is not None:
+        n_folds = min(n_folds, len(np.unique(row_groups)))
     if n_folds < 2:
         return []
+    if row_groups is not None:
+        from sklearn.model_selection import StratifiedGroupKFold
+
+        parts = StratifiedGroupKFold(n_folds).split(y, y > 0, row_groups)
+        held_out = [np.isin(np.arange(len(y)), part) for _, part in parts]
+        return [fold for fold in held_out if fold.any()]
     fold = np.empty(len(y), dtype=np.intp)
     for label in (-1.0, 1.0):
         members = np.flatnonzero(y == label)

@@ -215,6 +215,7 @@ class Problem:
     """Bytes that the solver may take beyond those that it needs, see :attr:`Method.memory`; by
     default as many as its parameters say."""
     groups: Ints | None = None  # (M,) of the kernels, only for methods with ``takes_groups``
+    row_groups: Ints | None = None  # (n,) of the points, which folds of a method keep together
     kept: ArrayCache | None = None  # arrays that solvers of a batch share; by default its own
     spread: Callable[[Floats], Floats] | None = None
     """Turns weights of the solver's kernels into those of the bank's, which a trace records; by

@@ -266,6 +266,16 @@ def test_folds_are_stratified_and_cover_every_point_once():
     assert len(stratified_folds(np.array([1.0, 1.0, -1.0, -1.0]), 5)) == 2
 
 
+def test_folds_keep_groups_together():
+    y, groups = np.tile([1.0, 1.0, -1.0], 10), np.repeat(np.arange(6), 5)
+    folds = np.array(stratified_folds(y, 5, groups))
+    assert folds.sum(axis=0).tolist() == [1] * 30
+    for fold in folds:
+        assert not set(groups[fold]) & set(groups[~fold])
+    assert len(stratified_folds(y, 5, groups % 2)) == 2
+    assert stratified_folds(y, 5, np.zeros(30, dtype=int)) == []
+
+
 def test_best_single_with_one_point_of_a_class_still_answers():
     y = np.array([1.0, -1.0, -1.0])
     solution = solve("best_single", np.array([np.eye(3), 2 * np.eye(3)]), y, C=1.0)

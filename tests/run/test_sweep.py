@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import LocalCluster
 from rich.console import Console
@@ -54,6 +55,7 @@ from mkldist.spec.datasets import SplitsSpec
 from mkldist.spec.load import load_sweep, sweep_file
 from mkldist.spec.model import SelectionSpec, SweepSpec
 from tests.run import damage
+from tests.run.here import sweep
 from tests.run.sweeps import (
     misbehaving_methods,
     plan_of,
@@ -545,6 +547,46 @@ def test_other_splits_are_repetitions_and_times_are_folds():
     assert found["fold"].tolist() == [0, 1, 2]
     found = split_coordinates(SplitsSpec(kind="time", folds=3), (split,) * 3, TEN)
     assert (found["repeat"].tolist(), found["fold"].tolist()) == ([0, 0, 0], [0, 1, 2])
+
+
+VISITS = """
+name = "visits"
+[[datasets]]
+name = "visits"
+file = "visits.csv"
+label = "y"
+groups = { own = ["own0", "own1", "own2"] }
+[splits]
+repeats = 1
+GROUPS
+[[banks]]
+[[banks.kernels]]
+function = "linear"
+features = ["signal"]
+[[banks.kernels]]
+function = "gaussian"
+widths = [0.5]
+features = ["own"]
+[[methods]]
+name = "best_single"
+C = 1.0
+"""
+
+
+def test_a_single_kernel_is_chosen_by_folds_that_keep_groups_together(tmp_path):
+    rng = np.random.default_rng(0)
+    patients = np.repeat(np.arange(40), 3)  # three visits, of which each tells the next
+    y = rng.permutation(40)[patients] < 20
+    columns = {"y": y, "patient": patients, "signal": rng.normal(size=120) + 1.6 * y}
+    own = rng.normal(size=(40, 3))[patients]
+    table = pd.DataFrame(columns | {f"own{i}": own[:, i] for i in range(3)})
+    table.to_csv(tmp_path / "visits.csv", index=False)
+    chosen = []
+    for place, groups in (("divided", ""), ("together", 'groups = "patient"')):
+        sweep(VISITS.replace("GROUPS", groups), tmp_path / place)
+        found = open_results(tmp_path / place)["visits/best_single/kernel_weights"]
+        chosen.append(int(found.values.argmax()))
+    assert chosen == [1, 0]
 
 
 def test_rows_that_score_are_counted_once_and_a_constant_is_scored():
