@@ -747,7 +747,7 @@ class SupervisedClassifier(KernelClassifier):
         sample_weight : (n,) array-like, optional
             Weights of the rows: how often each counts, in scores of folds too.
         groups : (n,) array-like, optional
-            Groups of rows that are not to be divided among folds.
+            Groups of rows that are not to be divided among folds, those of a method itself apart.
 
         Raises
         ------
