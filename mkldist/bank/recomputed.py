@@ -54,10 +54,10 @@ from mkldist.kernels.loops import (
     takes,
     weighted_values,
 )
+from mkldist.optim.factored_matrix import SymmetricOperator
 
 if TYPE_CHECKING:
     from mkldist.bank.device import DevicePasses
-from mkldist.optim.factored_matrix import SymmetricOperator
 
 CHUNK_KERNELS = 48
 CHUNK_ENTRIES = CHUNK_KERNELS * SLAB_ENTRIES  # chunks of large tiles cover fewer kernels

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mkldist.core.wording import truncate
 from mkldist.data.csv_files import (
@@ -26,9 +26,6 @@ from mkldist.data.tables import PLAIN, Table
 from mkldist.errors import DataError, MkldistError
 from mkldist.spec.datasets import TableFormat
 from mkldist.spec.kinds import spelled
-
-if TYPE_CHECKING:
-    pass
 
 
 @contextmanager
