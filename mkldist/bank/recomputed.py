@@ -35,6 +35,7 @@ from mkldist.bank.bank import (
 )
 from mkldist.bank.requests import Combine, Matvec, Quadratic, Request
 from mkldist.bank.sources import (
+    ArraySource,
     BankSource,
     FeatureSource,
     SelectedSource,
@@ -79,16 +80,16 @@ class RecomputedBank(CachedRowsBank):
         layout = TileLayout.for_points(source.n_points)
         super().__init__(source.n_kernels, layout, np.dtype(np.float64), row_cache_bytes)
         self._source, self.threads = source, min(max(1, threads), MOST_THREADS)
-        self._on_device: DevicePasses | None = passes_of(source)
+        self._apart = source if isinstance(source, ArraySource) else passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
-        """Answer a request on the device of the source, if it has one.
+        """Answer a request on the device of the source, or by given matrices as they lie.
 
         An answer that is not finite is left to the loops, which name the kernel.
         """
-        if self._on_device is None:
+        if self._apart is None:
             return None
-        answer = self._on_device.answer(request)
+        answer = self._apart.answer(request)
         if answer is None or not np.isfinite(answer).all():
             return None
         computed = self.n_kernels

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.bank.bank import TileLayout, kernel_groups
+from mkldist.bank.requests import Combine, Request
 from mkldist.core.arrays import Bools, Floating, Floats, Ints
 from mkldist.errors import GramError
 from mkldist.kernel_functions.bases import inverse_lengths
@@ -158,6 +159,7 @@ class ArraySource:
     rows: Ints | None = None  # (n,) points of the bank among the N; None for all
     presence: Presence | None = None  # which points have which matrices; others' rows are zero
     names: tuple[str, ...] = ()  # of the matrices, for messages; by default their numbers
+    symmetric: bool = False  # True if each matrix equals its transpose
 
     @property
     def n_kernels(self) -> int:
@@ -168,6 +170,16 @@ class ArraySource:
     def n_points(self) -> int:
         """Number n of points."""
         return int(self.grams.shape[1]) if self.rows is None else len(self.rows)
+
+    def answer(self, request: Request) -> Floats | None:
+        """Answer a request for one sum of all matrices, if they can be added as they lie."""
+        whole = self.symmetric and self.rows is None and self.presence is None and not self.cosine
+        as_they_lie = whole and self.grams.dtype == np.float64 and self.grams.flags.c_contiguous
+        match request:
+            case Combine(weights, None) if as_they_lie and weights.ndim == 1 and weights.all():
+                return np.tensordot(weights, self.grams, 1)
+            case _:
+                return None
 
     def fill(self, kernels: slice, tiles: slice, layout: TileLayout, out: Floating) -> None:
         """See :meth:`BankSource.fill`."""

@@ -102,7 +102,7 @@ def usable_grams(
     for m in range(len(grams)):
         matrix = np.asarray(grams[m], dtype=np.float64)
         place = f"{where}: kernel {m}"
-        check_symmetric(matrix, tolerance, place)
+        symmetric(matrix, tolerance, place)
         if result.dtype != np.float64 and repairs is None:
             check_semidefinite(matrix, tolerance, place)
         elif (changed := semidefinite(matrix, tolerance, place, repairs, m)) is not matrix:
@@ -156,11 +156,14 @@ def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
     raise GramError(where, f"entry ({i}, {j}) of {matrix[i, j]}", "finite numbers")
 
 
-def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
-    """Raise GramError unless an (n, n) matrix is finite, and symmetric to ``tolerance max|K|``."""
+def symmetric(matrix: Floats, tolerance: float, where: str) -> Floats:
+    """Return an (n, n) matrix, or the mean of its triangles where these differ by rounding.
+
+    One that is not finite, or not symmetric to ``tolerance max|K|``, is refused.
+    """
     check_finite(matrix, where)
     if np.array_equal(matrix, matrix.T):
-        return
+        return matrix
     largest = float(np.abs(matrix).max())
     difference = np.abs(matrix - matrix.T)
     if float(difference.max()) > tolerance * largest:
@@ -168,6 +171,8 @@ def check_symmetric(matrix: Floats, tolerance: float, where: str) -> None:
         found = f"entries ({i}, {j}) and ({j}, {i}) of {matrix[i, j]:.9g} and {matrix[j, i]:.9g}"
         expected = f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}"
         raise GramError(where, found, expected)
+    mean: Floats = 0.5 * (matrix + matrix.T)
+    return mean
 
 
 def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:

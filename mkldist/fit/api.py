@@ -358,7 +358,8 @@ def _solver(
     laplacian = checked_laplacian(laplacian, n_points)
     weights = weight_array(weights, n_points)
     if bank is None:
-        bank = KernelBank.from_grams(grams, check=check or "full")
+        backend = "recompute" if method.one_sum else "auto"  # one sum takes no copy of them
+        bank = KernelBank.from_grams(grams, check=check or "full", backend=backend)
     groups = bank.groups if groups is None else group_array(groups, len(bank))
     view, made = bank.view, bank
 

@@ -39,8 +39,8 @@ from mkldist.data.dataset import Dataset, GramView, View
 from mkldist.data.grams import (
     LARGEST_SINGLE,
     Repairs,
-    check_symmetric,
     semidefinite,
+    symmetric,
     tolerance_of,
 )
 from mkldist.data.grams import check_finite as check_finite_matrix
@@ -203,8 +203,9 @@ Check = Literal["full", "none"]
 class Inspection:
     """Checks of single Gram matrices before a solver sees them.
 
-    ``"full"`` requires finite, symmetric and positive semi-definite matrices, and sets eigenvalues
-    slightly below zero to zero.  ``"none"`` requires finite ones.  The tolerance is that of
+    ``"full"`` requires finite, symmetric and positive semi-definite matrices, averages triangles
+    that differ by rounding, and sets eigenvalues slightly below zero to zero.  ``"none"`` requires
+    finite ones.  The tolerance is that of
     asymmetry relative to the largest entry, and of negative eigenvalues relative to the trace;
     `where` is the place to name in a message.
     """
@@ -244,14 +245,14 @@ class Inspection:
     def inspected(
         self, matrix: Floats, kernel: int, largest: float = LARGEST, *, sound: bool = False
     ) -> Floats:
-        """Return an (n, n) matrix that passes, changed where eigenvalues are set to zero."""
+        """Return an (n, n) matrix that passes, itself or as the check changes it."""
         place = f"{self.where}: kernel {kernel}"
         if not sound and (self.check == "none" or largest < LARGEST):
             check_finite_matrix(matrix, place, largest)
         if self.check == "none":
             return matrix
         if not sound:
-            check_symmetric(matrix, self.tolerance, place)
+            matrix = symmetric(matrix, self.tolerance, place)
         return semidefinite(matrix, self.tolerance, place, self.repairs, kernel)
 
     def map(self, work: Callable[[slice], None], stack: npt.NDArray[Any]) -> None:
@@ -627,8 +628,8 @@ class KernelBank:
             one factorisation a matrix.  Eigenvalues from -1e-8 of the trace (-1e-6 in single
             precision) to 0 are set to zero; a matrix with smaller ones is refused.
 
-            ``"none"`` requires finite entries alone.  The upper triangle counts.  A certificate
-            then holds if the matrices are positive semi-definite.
+            ``"none"`` requires finite entries alone.  A certificate then holds if the matrices are
+            symmetric and positive semi-definite.
         backend : {"auto", "memory", "recompute"}
             As for :class:`KernelBank`; ``"recompute"`` reads the given array in every pass.
         dtype
@@ -663,7 +664,7 @@ class KernelBank:
             if bank._backend == "memory":
                 packed: Bank = packed_bank(stack, inspection, size.dtype)
             else:
-                packed = recomputed(ArraySource(inspected_stack(stack, inspection)))
+                packed = recomputed(ArraySource(inspected_stack(stack, inspection), symmetric=True))
             [bank.view] = make_views(packed, [None], steps)
         return bank
 

@@ -351,7 +351,7 @@ def maximise_dual(
     ascend = ascent_on(K, y, lower, upper, lambda beta, f: certify(beta, f).within(0.5 * tol))
     updates = steps = 0
     violation = 1e-2
-    product = K @ beta
+    product = K @ beta if beta.any() else np.zeros(len(y))
     best = certify(beta, product)
     for _ in range(max_rounds):
         if best.within(tol):

@@ -16,7 +16,7 @@ from mkldist.data.dataset import RawData
 from mkldist.data.gram_files import read_grams
 from mkldist.data.grams import (
     check_finite,
-    check_symmetric,
+    symmetric,
     usable_grams,
 )
 from mkldist.errors import GramError
@@ -284,16 +284,16 @@ def test_the_largest_asymmetry_is_found_wherever_it_is(n):
     for _ in range(20):
         matrix = rng.normal(size=(n, n))
         matrix += matrix.T
-        check_symmetric(matrix, 0.0, "here")
+        symmetric(matrix, 0.0, "here")
         i, j = rng.integers(n, size=2)
         matrix[i, j] += 1.0
         matrix.setflags(write=False)
         if i == j:
-            check_symmetric(matrix, 0.0, "here")
+            symmetric(matrix, 0.0, "here")
         else:
             pair = rf"\({min(i, j)}, {max(i, j)}\) and \({max(i, j)}, {min(i, j)}\)"
             with pytest.raises(GramError, match=f"here: found entries {pair}"):
-                check_symmetric(matrix, 1e-8, "here")
+                symmetric(matrix, 1e-8, "here")
 
 
 def test_entries_whose_sum_alone_is_infinite_are_finite():
