@@ -22,6 +22,12 @@ the dual value at the alpha that the solution holds as ``dual_variables``.
 The weight is penalised here where :mod:`.lp_mkl` bounds it.  If d is optimal here
 and ``theta = ||d||_p``, then ``d / theta`` is optimal there for ``theta C`` in place of C.
 
+The paper's second regulariser is a Bregman divergence ``lam B_F(d, d0)`` from reference weights d0,
+which makes the dual ``1'alpha - lam (F*(grad F(d0) + q / (2 lam)) - F*(grad F(d0)))``.  With d0 = 0
+the squared p-norm is one.  ``penalty="kl"`` has its other example, the divergence of Kullback and
+Leibler ``sum_m d_m log(d_m / d0_m) - d_m + d0_m``, here from uniform weights ``d0_m = 1/M``.  Then
+``d_m = d0_m exp(q_m / (2 lam))``: no weight is zero, and none of `lp_mkl` replaces them.
+
 ``skm`` is the support kernel machine (Bach, Lanckriet & Jordan 2004).
 
 Minimises over components f_m and bias b
@@ -52,14 +58,14 @@ its weights gives the bounds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Diagonal, Quadratic
-from mkldist.core.arrays import Floats
 from mkldist.methods.smooth_dual import (
+    DIVERGENCE,
     MOREAU_YOSIDA,
     P_NORM,
     DualSearch,
@@ -69,8 +75,7 @@ from mkldist.methods.smooth_dual import (
     memory_of_rows,
 )
 from mkldist.optim.accuracy import relative_gap
-from mkldist.solvers.base import Counters, Method, Problem, Requesting, Steps
-from mkldist.solvers.progress import Bounds
+from mkldist.solvers.base import Method, Problem, Steps
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm
 
@@ -83,14 +88,22 @@ LEAST_SHARE = 0.1  # of the tolerance, below which a^2 does not go
 PATIENCE = 4 * STAGE_PATIENCE  # rounds without a better bound after which only rounding is left
 
 
-class SmoMklParams(HingeParams):
-    """Parameters of SMO-MKL."""
+class SkmParams(HingeParams):
+    """Parameters of the support kernel machine."""
 
     steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
 
-    p: float = Field(2.0, gt=1, description="norm of the kernel weights")
-    lam: float = Field(1.0, gt=0, description="penalty of the squared norm of the weights")
     cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
+
+
+class SmoMklParams(SkmParams):
+    """Parameters of SMO-MKL."""
+
+    penalty: Literal["p-norm", "kl"] = Field(
+        "p-norm", description="of weights: squared p-norm, or divergence from uniform ones"
+    )
+    p: float = Field(2.0, gt=1, description="norm of the kernel weights")
+    lam: float = Field(1.0, gt=0, description="price of the penalty")
 
 
 def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
@@ -99,23 +112,27 @@ def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
     ``objective`` is the least primal value met at the weights that q implies, ``dual_objective``
     the greatest dual value.
     """
-    bounds = DualSearch(problem, params, np.zeros(problem.n_kernels))
+    n_kernels, power = problem.n_kernels, params.p / (params.p - 1.0)
+    penalty = Penalty(P_NORM, power, params.lam)
+    if params.penalty == "kl":
+        penalty = Penalty(DIVERGENCE, 1.0 / n_kernels, params.lam)
+    bounds = DualSearch(problem, params, penalty.weights(np.zeros(n_kernels)))
     counters = bounds.counters
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     dual = MklDual(problem, params.C, params.cache_mib, counters, traces[:, 0])
-    penalty = Penalty(P_NORM, params.p / (params.p - 1.0), params.lam)
     gap = 1.0  # of the point reached
     for _ in range(params.max_iter):
-        # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam).
+        # Climb 1'alpha - Psi(q), Psi = ||q||_{p*}^2 / (8 lam), or that of the divergence.
         # SMO: the rows of the points that violate optimality most; then pair after pair, by the
         # second-order gain, to the maximum on its line.  Beyond the paper, near the optimum: the
         # second-order model over the box.
         yield from dual.climb(penalty, gap)
         q = dual.q
         d, psi = penalty.weights(q), penalty.value(q)
-        # At the weights d that q implies, 1/2 sum_m d_m q_m is 2 Psi and lam/2 ||d||_p^2 is Psi.
-        predictor = dual.predictor(d, energy=2.0 * psi)
-        upper = predictor.loss + 2.0 * psi * predictor.scale**2 + psi
+        # At the weights d that q implies, 1/2 sum_m d_m q_m less Psi is their penalty.
+        energy = 0.5 * float(d @ q)
+        predictor = dual.predictor(d, energy)
+        upper = predictor.loss + energy * predictor.scale**2 + (energy - psi)
         lower = dual.height(predictor.bias) - penalty.value(dual.largest_q)
         bounds.take(predictor, upper, lower, dual.alpha)
         gap = relative_gap(upper, lower)
@@ -124,14 +141,6 @@ def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
         if stop is not None:
             break
     return bounds.solution(stop)
-
-
-class SkmParams(HingeParams):
-    """Parameters of the support kernel machine."""
-
-    steers: ClassVar[tuple[str, ...]] = ("cache_mib",)
-
-    cache_mib: float = Field(256.0, gt=0, description="memory for rows of the kernels, MiB")
 
 
 def skm(problem: Problem, params: SkmParams) -> Steps:
@@ -166,7 +175,10 @@ def skm(problem: Problem, params: SkmParams) -> Steps:
         predictor = predictor.on_simplex()
         bounds.take(predictor, loss + square * energy, lower, dual.alpha)
         if stage.stuck:  # the weights are good, but e magnifies errors of q by 1/a^2
-            yield from _bounds_by_svm(predictor.d, svm_at, bounds, counters)
+            svm = svm_at((yield Combine(predictor.d)))
+            lower = svm.dual_value(float((yield Quadratic(svm.signed)).max()))
+            found = Predictor(predictor.d, svm.coefficients, float(svm.bias))
+            bounds.take(found, svm.objective, lower, svm.alpha)
         bounds.record(predictor.d)
         stop = bounds.reason_to_stop(stalled=bounds.idle >= PATIENCE)
         if stop is not None:
@@ -198,25 +210,14 @@ class _Stage:
         return self._idle >= STAGE_PATIENCE
 
 
-def _bounds_by_svm(
-    d: Floats, svm_at: InnerSvm, bounds: Bounds[Predictor], counters: Counters
-) -> Requesting[None]:
-    """Bound the optimum from both sides by the machine at weights `d` (M,)."""
-    svm = svm_at((yield Combine(d)))
-    q = yield Quadratic(svm.signed)
-    lower = svm.dual_value(float(q.max()))
-    predictor = Predictor(d, svm.coefficients, float(svm.bias))
-    bounds.take(predictor, svm.objective, lower, svm.alpha)
-
-
 SMO_MKL = Method(
     name="smo_mkl",
     solve=smo_mkl,
     params=SmoMklParams,
     title="SMO-MKL, squared p-norm",
-    problem="MKL with the squared p-norm of the weights penalised",
+    problem="MKL with a norm or a divergence of the weights penalised",
     loss="hinge",
-    regularizer="1/2 sum_m ||f_m||^2 / d_m + lam/2 ||d||_p^2",
+    regularizer="1/2 sum_m ||f_m||^2 / d_m + lam/2 ||d||_p^2, or lam times a divergence",
     reference="Vishwanathan, Sun, Theera-Ampornpunt & Varma 2010, SMO on the p-norm dual",
     hyperparameters=("C", "p", "lam"),
     memory=lambda size, params: memory_of_rows(size, params.cache_mib),

@@ -6,6 +6,7 @@ with ``q_m = beta' K_m beta`` and Psi a penalty, convex, smooth and non-decreasi
 
 ==============  =========================================================================
 p-norm squared  ``Psi(q) = ||q||_{p*}^2 / (8 lam)``
+divergence      ``Psi(q) = lam d0 sum_m (exp(q_m / (2 lam)) - 1)``
 Moreau-Yosida   ``Psi(q) = max_{t>=0} sum_m t_m sqrt(q_m) - 1/2 (sum_m t_m)^2 - a^2/2 ||t||^2``
 ==============  =========================================================================
 
@@ -39,7 +40,8 @@ from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import best_bias, slack_rounding
 
-P_NORM, MOREAU_YOSIDA = 0, 1
+P_NORM, MOREAU_YOSIDA, DIVERGENCE = 0, 1, 2
+_HIGHEST = 600.0  # exponent, beyond which Psi counts as if it grew no more: sums stay finite
 _NEGLIGIBLE = 1e-100  # of the largest q, below which a kernel is a zero kernel
 
 
@@ -56,14 +58,16 @@ class PenaltyResponse(NamedTuple):
 class Penalty:
     """A penalty Psi."""
 
-    kind: int  # `P_NORM` or `MOREAU_YOSIDA`
-    shape: float  # the exponent p*, or a^2
-    lam: float = 1.0  # the factor lam of the p-norm; 1 otherwise
+    kind: int  # `P_NORM`, `MOREAU_YOSIDA` or `DIVERGENCE`
+    shape: float  # the exponent p*, a^2, or the weight d0
+    lam: float = 1.0  # the factor lam; 1 for `MOREAU_YOSIDA`
 
     def value(self, q: Floats) -> float:
         """Return Psi(q), q (M,) non-negative."""
         e = self.weights(q)
-        # Both are homogeneous, of degree 2 and 1 in q.
+        if self.kind == DIVERGENCE:
+            return self.lam * float((e - self.shape).sum())
+        # The others are homogeneous, of degree 2 and 1 in q.
         return float(e @ q) * (0.25 if self.kind == P_NORM else 0.5)
 
     def weights(self, q: Floats) -> Floats:
@@ -96,10 +100,16 @@ def respond(
 ) -> float:
     """Write e, h, r of a penalty at q; return kappa.
 
-    P-norm: ``e = Q r / (2 lam)`` with ``Q = ||q||_{p*}``, ``r = (q/Q)^(p*-1)``.
+    P-norm: ``e = Q r / (2 lam)`` with ``Q = ||q||_{p*}``, ``r = (q/Q)^(p*-1)``.  Divergence: ``e =
+    d0 exp(q / (2 lam))``.
     """
     if kind == MOREAU_YOSIDA:
         return _respond_moreau_yosida(shape, q, e, h, r)
+    if kind == DIVERGENCE:
+        for m in range(len(q)):
+            e[m] = shape * math.exp(min(q[m] / (2.0 * lam), _HIGHEST))
+            h[m], r[m] = e[m] / (2.0 * lam), 0.0
+        return 0.0
     largest, total, power = 0.0, 0.0, shape - 1.0
     for m in range(len(q)):
         largest = max(largest, q[m])
@@ -323,7 +333,7 @@ def _line_maximum(
     Newton's method on the slope, within a bracket that each evaluation narrows.
     """
     u, c, at, e, h, r = work[U], work[C], work[AT], work[E_LINE], work[H_LINE], work[R_LINE]
-    low, high, t, first = 0.0, room, 0.0, 0.0
+    low, high, t, first, last = 0.0, room, 0.0, 0.0, math.inf
     for step in range(_SEARCH_STEPS):
         for m in range(len(q)):
             at[m] = max(q[m] + t * (2.0 * u[m] + t * c[m]), 0.0)
@@ -345,9 +355,9 @@ def _line_maximum(
         moved = t + slope / bend if bend > 0.0 else high
         if moved >= high:
             moved = room if high == room else 0.5 * (low + high)
-        elif moved <= low:
-            moved = 0.5 * (low + high)
-        t = moved
+        elif moved <= low or (kind == DIVERGENCE and abs(slope) > 0.5 * last):
+            moved = 0.5 * (low + high)  # Newton's steps down an exponential are short
+        t, last = moved, abs(slope)
     return t
 
 

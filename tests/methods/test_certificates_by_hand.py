@@ -73,7 +73,10 @@ def in_groups(instance: Instance, y: np.ndarray, params: Params, solution: Solut
 
 def penalised(instance: Instance, y: np.ndarray, params: Params, solution: Solution) -> float:
     q = machine_forms(instance, y, params["C"], solution)
-    return solution.dual_variables.sum() - p_norm(q, params["p"]) ** 2 / (8.0 * params["lam"])
+    height, lam = solution.dual_variables.sum(), params["lam"]
+    if params.get("penalty") == "kl":
+        return height - lam * np.expm1(q / (2.0 * lam)).mean()
+    return height - p_norm(q, params["p"]) ** 2 / (8.0 * lam)
 
 
 def priced(instance: Instance, y: np.ndarray, params: Params, solution: Solution) -> float:

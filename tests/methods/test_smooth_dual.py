@@ -6,6 +6,7 @@ from scipy.optimize import minimize_scalar
 
 import mkldist
 from mkldist.methods.smooth_dual import (
+    DIVERGENCE,
     MOREAU_YOSIDA,
     P_NORM,
     Penalty,
@@ -56,6 +57,7 @@ PENALTIES = (
     Penalty(P_NORM, 4 / 3, 5.0),
     Penalty(MOREAU_YOSIDA, 0.5),
     Penalty(MOREAU_YOSIDA, 1e-2),
+    Penalty(DIVERGENCE, 0.25, 2.0),
 )
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES, ids=str)
 

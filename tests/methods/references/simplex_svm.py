@@ -18,15 +18,26 @@ Hinge loss over groups of kernels: the norms of groups, with factors of all thei
 import itertools
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 import cvxpy as cp
 import numpy as np
+from scipy.special import kl_div
 
 from tests.methods.instances import Instance, factors, solid_factors
 from tests.methods.plain_bank import squared_radii
-from tests.methods.references import TOL, Case, Params, decision, in_its_own_unit, norms, with_C
+from tests.methods.references import (
+    TOL,
+    Case,
+    Params,
+    conic_value,
+    decision,
+    in_its_own_unit,
+    norms,
+    with_C,
+)
 
 
 def simplex_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
@@ -156,13 +167,31 @@ def ball_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
 
 
 def penalised_optimum(instance: Instance, y: np.ndarray, params: Params) -> float:
-    """Optimum of max 1'alpha - ||q||_{p*}^2 / (8 lam)."""
+    """Optimum of max 1'alpha - Psi(q), that of the p-norm or of the divergence."""
+    if params.get("penalty") == "kl":
+        return diverging_optimum(instance, y, **params)
     return conic_optimum(
         instance,
         y,
         params["C"],
         lambda s, unit: unit / (8 * params["lam"]) * cp.power(dual_norm(s, params), 4),
     )
+
+
+def diverging_optimum(
+    instance: Instance, y: np.ndarray, C: float, lam: float, penalty: str
+) -> float:
+    """Optimum of max 1'alpha - lam mean_m (exp(q_m / (2 lam)) - 1), q_m = 2 lam u_m."""
+    roots = [root / np.sqrt(2 * lam) for root in solid_factors(instance.grams)]
+    for size in (0.1, 1.0, 10.0):  # of alpha, in units of a: Clarabel fails on some
+        a, u = cp.Variable(len(y)), cp.Variable(len(roots))
+        constraints = [a >= 0, a <= C / size, y @ a == 0]
+        for m, root in enumerate(roots):
+            constraints.append(cp.sum_squares(size * root @ cp.multiply(y, a)) <= u[m])
+        cost = lam / size / len(instance.grams) * (cp.sum(cp.exp(u)) - len(roots))
+        with suppress(cp.SolverError):
+            return size * conic_value(cp.Problem(cp.Maximize(cp.sum(a) - cost), constraints))
+    raise cp.SolverError("Clarabel fails in all units")
 
 
 def p_norm(d: np.ndarray, p: float) -> float:
@@ -172,8 +201,14 @@ def p_norm(d: np.ndarray, p: float) -> float:
 
 
 def penalised_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
-    d, p = solution.kernel_weights, params["p"]
-    return svm_value(instance, y, params, solution) + params["lam"] / 2 * p_norm(d, p) ** 2
+    d, lam, machine = (
+        solution.kernel_weights,
+        params["lam"],
+        svm_value(instance, y, params, solution),
+    )
+    if params.get("penalty") == "kl":
+        return machine + lam * float(kl_div(d, 1 / len(d)).sum())
+    return machine + lam / 2 * p_norm(d, params["p"]) ** 2
 
 
 def ball_value(instance: Instance, y: np.ndarray, params: Params, solution: Any) -> float:
@@ -211,6 +246,17 @@ CASES += [
         extreme_accuracy=2e-3,
     )
     for p, lam in ((1.05, 1.0), (4 / 3, 10.0), (2.0, 1.0), (4.0, 0.1))
+]
+CASES += [
+    Case(
+        "smo_mkl",
+        penalised_optimum,
+        penalised_value,
+        lambda instance, lam=lam: {"C": instance.C, "penalty": "kl", "lam": lam},
+        label=f"kl,lam={lam}",
+        extremes=({"lam": 1e-2}, {"lam": 1e3}),  # Clarabel loses digits beyond
+    )
+    for lam in (0.1, 10.0)
 ]
 
 
