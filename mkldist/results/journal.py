@@ -392,6 +392,8 @@ _RUN, _REMOVED = "run", "removed"
 NUMBERS = ("extra", "counters", "times", "scores")
 """Fields that hold numbers by their names."""
 _STATES = {state.value: state for state in RunState if state.is_recorded}
+_OF_ANOTHER_VERSION = (LookupError, TypeError, ValueError)
+"""What a record of other fields raises where it is read."""
 _BUFFER = 2**20
 T = TypeVar("T")
 _READING = threading.Lock()
@@ -473,19 +475,17 @@ class Journal:
         """
         found: dict[str, T] = {}
 
-        def take(known: _Frame, head: Mapping[str, Any]) -> None:
-            for run_id in head["ids"] if known.kind == _REMOVED else [head["id"]]:
-                found.pop(run_id, None)
-            if known.kind == _RUN:
-                with suppress(LookupError, TypeError, ValueError):
+        def take(_: BinaryIO, known: _Frame, head: Mapping[str, Any] | None) -> None:
+            if known.kind == _REMOVED and head:
+                for run_id in head["ids"]:
+                    found.pop(run_id, None)
+            elif head:
+                found.pop(head["id"], None)
+                with suppress(*_OF_ANOTHER_VERSION):
                     found[head["id"]] = of(head)
 
         with without_garbage_collection(), self._opened(take):
             return found
-
-    def heads(self) -> dict[str, RunRecord]:
-        """Return all records without arrays, but those of classes, and without provenance."""
-        return self.scan(lambda head: _record(head, {}))
 
     def read(self, run_id: str) -> RunRecord | None:
         """Return a run's record; None if it is missing or damaged."""
@@ -499,21 +499,29 @@ class Journal:
             return [None if record is None else of(record) for record in records]
 
     def damaged(self) -> list[Damage]:
-        """Read every byte; return what is damaged, and let its runs count as not recorded."""
-        found: list[Damage] = []
-        with self._opened() as file:
+        """Read every byte; return what is damaged, and let its runs count as not recorded.
+
+        A record of another version counts as damaged.
+        """
+        found, at = list[Damage](), 0
+
+        def check(file: BinaryIO, known: _Frame, head: Mapping[str, Any] | None) -> None:
+            nonlocal at
+            if known.at > at:
+                found.append(Damage(at, known.at))
+            at = known.end
+            file.seek(known.at + HEADER_BYTES + known.header.head_bytes)
+            body = file.read(known.header.body_bytes)
+            if not (head and _is_known(known, head) and known.header.is_body(body)):
+                run_id = str(head.get("id", "")) if head else ""
+                found.append(Damage(known.at, known.end, run_id))
+                if self._runs.get(run_id) == known:
+                    del self._runs[run_id]
+
+        with without_garbage_collection(), self._opened(check) as file:
             if file is None:
                 return []
-            size, at = os.fstat(file.fileno()).st_size, 0
-            for known, head in _frames(file, 0, size):
-                if known.at > at:
-                    found.append(Damage(at, known.at))
-                at = known.end
-                run_id = str(head.get("id", "")) if head else ""
-                if head is None or not known.header.is_body(_body(file, known)):
-                    found.append(Damage(known.at, known.end, run_id))
-                    if self._runs.get(run_id) == known:
-                        del self._runs[run_id]
+            size = os.fstat(file.fileno()).st_size
             if size > at:
                 file.seek(at)
                 rest = file.read(HEADER_BYTES)
@@ -545,7 +553,7 @@ class Journal:
 
     @contextmanager
     def _opened(
-        self, take: Callable[[_Frame, Mapping[str, Any]], None] | None = None
+        self, take: Callable[[BinaryIO, _Frame, Mapping[str, Any] | None], None] | None = None
     ) -> Iterator[BinaryIO | None]:
         """Yield the file, whose whole frames have been read; None if it is missing.
 
@@ -572,8 +580,8 @@ class Journal:
                         else:
                             for run_id in head["ids"]:
                                 self._runs.pop(run_id, None)
-                        if take:
-                            take(known, head)
+                    if take:
+                        take(file, known, head)
                 yield file
 
     def _write(self, frames: Iterable[bytes]) -> None:
@@ -660,9 +668,16 @@ def _whole(
     arrays = arrays_of(found[1], body)
     if arrays and not provenance:
         arrays.pop(_PROVENANCE, None)
-    with suppress(LookupError, TypeError, ValueError):
+    with suppress(*_OF_ANOTHER_VERSION):
         return None if arrays is None else _record(found[0], arrays)
     return None
+
+
+def _is_known(known: _Frame, head: Mapping[str, Any]) -> bool:
+    """Return False for the head of a record of another version."""
+    with suppress(*_OF_ANOTHER_VERSION):
+        return known.kind == _REMOVED or bool(_record(head, {}))
+    return False
 
 
 def _frames(
@@ -684,7 +699,7 @@ def _frames(
             return
         found = header.head(file.read(header.head_bytes))
         head = found[0] if found else {}
-        kind, run_id, state = (head.get(name) for name in ("kind", "id", "state"))
+        kind, run_id, state = map(head.get, ("kind", "id", "state"))
         if kind == _RUN and isinstance(run_id, str) and isinstance(state, str) and state in _STATES:
             yield _Frame(at, header, _RUN, _STATES[state]), head
         elif kind == _REMOVED and isinstance(head.get("ids"), list):
@@ -706,8 +721,3 @@ def _next_frame(file: BinaryIO, start: int, size: int) -> int | None:
                 return position + at
             at = content.find(MAGIC, at + 1)
     return None
-
-
-def _body(file: BinaryIO, known: _Frame) -> bytes:
-    file.seek(known.at + HEADER_BYTES + known.header.head_bytes)
-    return file.read(known.header.body_bytes)

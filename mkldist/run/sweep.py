@@ -267,10 +267,7 @@ class _Sweep:
         n_lost = sum(not damage.is_torn for damage in self.store.damaged())
         if n_lost:
             self.store.compact()
-        unread = self.store.states().keys() - self.store.heads().keys()  # of another version
-        self.store.remove(unread)
-        if n_lost or unread:
-            were = pluralize(n_lost + len(unread), "record was", "records were")
+            were = pluralize(n_lost, "record was", "records were")
             self.mended.append(f"{were} damaged, whose runs are done again")
 
     def _prepare(self) -> dict[str, RunState]:

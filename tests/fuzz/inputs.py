@@ -280,7 +280,7 @@ def _cluster(file: Path) -> None:
 
 def _record(file: Path) -> None:
     store = Journal(file)
-    for run_id in store.heads():
+    for run_id in store.states():
         store.read(run_id)
     sweep_status(file.parent)
 
