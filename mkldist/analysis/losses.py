@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from mkldist.analysis.statistics import (
     Friedman,
@@ -36,6 +35,7 @@ from mkldist.results.rows import (
 from mkldist.results.schema import DATASET_SERIES, SPLIT, metric_of
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 
@@ -299,6 +299,8 @@ def compared_losses(tree: xr.DataTree) -> list[Compared]:
     uniform        0.034
     dtype: float64
     """
+    import pandas as pd
+
     validated, nodes = is_validated(tree), method_nodes(tree)
     places = [place_of(node) for node in nodes]
     several_banks = len({place["bank"] for place in places}) > 1
@@ -364,6 +366,8 @@ def compare_methods(tree: xr.DataTree, rope: float | None = None) -> pd.DataFram
 
 def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.DataFrame:
     """Return the table of :func:`compare_methods` from losses that have been read."""
+    import pandas as pd
+
     columns = ["dataset", "first", "second", "difference", "n_splits", "p_value",
                "first_better", "equivalent", "second_better"]  # fmt: skip
     tables = []
@@ -435,6 +439,8 @@ def compare_over_data_sets(tree: xr.DataTree) -> RanksOverDataSets | None:
 
 def ranks_of(compared: Sequence[Compared]) -> RanksOverDataSets | None:
     """Return what :func:`compare_over_data_sets` does, from losses that have been read."""
+    import pandas as pd
+
     largest = largest_of_series([(one.series, one.overlap.n_train) for one in compared])
     tables = {compared[number].dataset: compared[number].losses for number in largest}
     means = pd.DataFrame({name: without_gaps(table).mean() for name, table in tables.items()}).T
@@ -474,6 +480,7 @@ def at_best(tree: xr.DataTree) -> xr.DataTree:
     alone; those without any run are left out.  Where no split has all, those of most splits are
     compared.
     """
+    import pandas as pd
     import xarray as xr
 
     if is_validated(tree):

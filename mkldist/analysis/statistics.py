@@ -20,16 +20,18 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import scipy
 
 from mkldist.core.arrays import Floats
 from mkldist.errors import InputError
 from mkldist.results.schema import SPLIT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Interval(NamedTuple):
@@ -330,6 +332,8 @@ def pairwise_wilcoxon(scores: pd.DataFrame) -> pd.DataFrame:
       first second  p_value
     0     a      b     0.25
     """
+    import pandas as pd
+
     _check(scores, 2)
     names = list(scores.columns)
     rows = []

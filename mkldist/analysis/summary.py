@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from mkldist.analysis.losses import TO_TRY, Standing, constant_words, scored_part
-from mkldist.core.arrays import Array, Bools, Ints
+from mkldist.core.arrays import Array, Bools, Floats, Ints
+from mkldist.core.compiled import without_garbage_collection
 from mkldist.core.metrics import (
     BESIDE,
     METRICS,
@@ -34,12 +34,14 @@ from mkldist.results.rows import (
     selected,
     selecting_losses,
     settings_of,
+    validation_score,
 )
 from mkldist.results.schema import (
     OF_SPLITS,
     RUN_ID,
     SPLIT,
     STATE,
+    NodeArrays,
     RunState,
     metric_of,
     task_of,
@@ -51,12 +53,14 @@ from mkldist.spec.kinds import TRIAL
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
     import xarray as xr
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
 
 Row = dict[str, Any]
+Node: TypeAlias = "xr.DataTree | NodeArrays"
 ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 EARLY = tuple(reason for reason in StopReason if reason is not StopReason.CONVERGED)
 IDENTITY_COLUMNS = 3  # data set, bank and method
@@ -76,7 +80,9 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     :func:`loss_of` their data set among those that lack no split and are not ``no_better``; and
     ``edge``, the hyperparameters whose value in a method's best row is at an end of its grid.
     """
-    rows = summary_rows(tree)
+    import pandas as pd
+
+    rows = summary_rows(method_nodes(tree))
     return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
 
@@ -198,17 +204,16 @@ SCORES = {m.variable(part): (m, part) for m in METRICS.values() for part in PART
 """Metric and part of the split of every score of a row."""
 
 
-def summary_rows(tree: xr.DataTree) -> list[Row]:
-    """Return the rows of :func:`summary`."""
-    nodes = method_nodes(tree)
+def summary_rows(nodes: Sequence[Node]) -> list[Row]:
+    """Return the rows of :func:`summary` of the nodes of methods."""
     names = dict.fromkeys(name for node in nodes for name in hyperparameters(node))
-    held = {metric_of(node).variable() for node in nodes}.union(*(node.ds for node in nodes))
-    scores = [name for name in SCORES if name in held]
+    own_scores = {metric_of(node).variable() for node in nodes}
+    scores = [n for n in SCORES if n in own_scores or any(n in node for node in nodes)]
     rows = []
     for node in nodes:
         own = list(_rows_of(node, names, scores))
         if own:
-            _mark_edges(own, {} if TRIAL in node.dims else _grid(node))
+            _mark_edges(own, {} if TRIAL in node.sizes else _grid(node))
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
@@ -223,7 +228,7 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
     return rows
 
 
-def _grid(node: xr.DataTree) -> dict[str, Array]:
+def _grid(node: Node) -> dict[str, Array]:
     """Return the values of the hyperparameters of a node."""
     return {name: node[name].to_numpy() for name in hyperparameters(node)}
 
@@ -245,16 +250,16 @@ def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
     return best
 
 
-def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
+def _rows_of(node: Node, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
     """Yield the row of each setting of a node, in the order of their first runs."""
-    data, grid, metric = node.to_dataset(), _grid(node), metric_of(node)
-    shape = [data.sizes[name] for name in (SPLIT, *grid)]
+    grid, metric = _grid(node), metric_of(node)
+    shape = [node.sizes[name] for name in (SPLIT, *grid)]
 
     def flat(name: str) -> Array:
         """Return a variable by split and setting, NaN where the node lacks it."""
-        if name not in data:
+        if name not in node:
             return np.full((shape[0], math.prod(shape[1:])), np.nan)
-        values: Array = data[name].transpose(SPLIT, *grid).to_numpy().reshape(shape[0], -1)
+        values: Array = node[name].transpose(SPLIT, *grid).to_numpy().reshape(shape[0], -1)
         return values
 
     planned, state, reason = (
@@ -265,44 +270,41 @@ def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> 
     complete = planned & (state == RunState.COMPLETE.value)
     failed = planned & (state == RunState.FAILED.value)
 
-    def of_complete(name: str) -> pd.DataFrame:
-        if name not in data:
-            return pd.DataFrame(flat(name))
-        return pd.DataFrame(complete_values(data, name, (SPLIT, *grid)).reshape(shape[0], -1))
+    def of_complete(name: str) -> Floats:
+        """Return a variable as above, NaN for runs that are not complete."""
+        if name not in node:
+            return flat(name)
+        return complete_values(node, name, (SPLIT, *grid)).reshape(shape[0], -1)
 
     averaged = {name: name for name in scores} | {"active": "active_kernels", "seconds": "seconds"}
     values = {short: of_complete(name) for short, name in averaged.items()}
     largest = {"gap_max": "gap", "exact_gap_max": "exact_gap", "stationarity_max": STATIONARITY}
-    table = pd.DataFrame(
-        {
-            "complete": complete.sum(axis=0),
-            "failed": failed.sum(axis=0),
-            "waiting": (planned & ~complete & ~failed).sum(axis=0),
-            "early": (complete & (reason != StopReason.CONVERGED.value)).sum(axis=0),
-            **{f"early_{one}": (complete & (reason == one.value)).sum(axis=0) for one in EARLY},
-            **{f"{name}_{how}": getattr(values[name], {"sd": "std"}.get(how, how))()
-               for name in values for how in ("mean", "sd")},
-            **{name: of_complete(of).max() for name, of in largest.items()},
-            "sampled": of_complete(SAMPLED).notna().sum(),
-        }
-    )  # fmt: skip
-    splits = {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords}
+    table: dict[str, Array] = {
+        "complete": complete.sum(axis=0),
+        "failed": failed.sum(axis=0),
+        "waiting": (planned & ~complete & ~failed).sum(axis=0),
+        "early": (complete & (reason != StopReason.CONVERGED.value)).sum(axis=0),
+        **{f"early_{one}": (complete & (reason == one.value)).sum(axis=0) for one in EARLY},
+    }
+    for name, own_values in values.items():
+        table[f"{name}_mean"], table[f"{name}_sd"] = _mean_and_sd(own_values)
+    table |= {name: np.fmax.reduce(of_complete(of)) for name, of in largest.items()}
+    table["sampled"] = (~np.isnan(of_complete(SAMPLED))).sum(axis=0)
+    splits = {name: node[name].to_numpy() for name in OF_SPLITS if name in node}
     constants = splits.get("constant_score", np.full(shape[0], np.nan))
-    table["constant_mean"] = pd.DataFrame(np.where(complete, constants[:, None], np.nan)).mean()
-    table["pooled"] = n_of_few_classes(data) if any(is_pooled(data, n) for n in scores) else 0
-    table["no_better"] = False
+    table["constant_mean"], _ = _mean_and_sd(np.where(complete, constants[:, None], np.nan))
+    pooled = n_of_few_classes(node) if any(is_pooled(node, n) for n in scores) else 0
+    table["pooled"] = np.full(complete.shape[1], pooled)
+    table["no_better"] = np.zeros(complete.shape[1], dtype=np.bool_)
     for name in scores:
         own, part = SCORES[name]
         if part == scored_part(splits):
-            found = [
-                Standing.of(of_split, own, splits, part) for of_split in values[name].to_numpy().T
-            ]
-            table[f"{name}_low"] = [np.nan if one is None else one.low for one in found]
-            table[f"{name}_high"] = [np.nan if one is None else one.high for one in found]
+            found = [Standing.of(of_split, own, splits, part) for of_split in values[name].T]
+            table[f"{name}_low"] = np.array([np.nan if one is None else one.low for one in found])
+            table[f"{name}_high"] = np.array([np.nan if one is None else one.high for one in found])
             if own is metric:
-                table["no_better"] = [one is not None and one.no_better for one in found]
+                table["no_better"] = np.array([bool(one and one.no_better) for one in found])
     settings = np.flatnonzero(planned.any(axis=0)).tolist()
-    columns: list[Row] = table.to_dict("records")  # type: ignore[assignment]
     for number in sorted(settings, key=lambda setting: planned[:, setting].argmax()):
         at = dict(zip(grid, np.unravel_index(number, shape[1:]) if grid else (), strict=True))
         yield {
@@ -311,8 +313,17 @@ def _rows_of(node: xr.DataTree, names: Iterable[str], scores: Sequence[str]) -> 
             "task": task_of(node),
             "metric": metric.name,
             _DONE: complete[:, number],
-            **columns[number],
+            **{name: column[number].item() for name, column in table.items()},
         }
+
+
+def _mean_and_sd(values: Floats) -> tuple[Floats, Floats]:
+    """Return mean and standard deviation of the known values of each column; NaN without any."""
+    count = (~np.isnan(values)).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nansum(values, axis=0) / count
+        squares = np.nansum((values - mean) ** 2, axis=0)
+        return mean, np.sqrt(np.where(count > 1, squares / (count - 1), np.nan))
 
 
 def _mark_edges(rows: Sequence[Row], grid: Mapping[str, Array]) -> None:
@@ -485,16 +496,21 @@ class SummaryTable:
 def results_table(tree: xr.DataTree) -> SummaryTable:
     """Return the results of a sweep for a terminal, at selected settings if the sweep selects."""
     if not is_validated(tree):
-        return summary_table(summary_rows(tree))
+        return summary_table(summary_rows(method_nodes(tree)))
     words = " or ".join(dict.fromkeys(metric_of(node).words for node in method_nodes(tree)))
     note = f"Settings of best validation {words} in each split, by mkldist.selected."
     rows: list[Row] = selected_summary(tree).to_dict("records")  # type: ignore[assignment]
     return replace(summary_table(rows), note=note)
 
 
+@without_garbage_collection()
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return :func:`results_table` of an output folder; `held` is what that holds, if known."""
-    return results_table((held or Snapshot.of(path)).tree(vectors=False))
+    held = held or Snapshot.of(path)
+    nodes = held.nodes()
+    if any(validation_score(node) in node or n_of_few_classes(node) for node in nodes):
+        return results_table(held.tree(vectors=False))
+    return summary_table(summary_rows(nodes))
 
 
 def summary_table(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:

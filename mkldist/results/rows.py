@@ -29,6 +29,7 @@ from mkldist.results.schema import (
     STATE,
     TEXTS,
     WEIGHTS,
+    NodeArrays,
     RunState,
     metric_of,
 )
@@ -157,7 +158,7 @@ def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
     return [node for node in tree.subtree if RUN_ID.name in node.variables]
 
 
-def place_of(node: xr.DataTree) -> dict[str, str]:
+def place_of(node: xr.DataTree | NodeArrays) -> dict[str, str]:
     """Return the data set, bank and method of a node's runs."""
     return {
         "dataset": node.path.split("/")[1],
@@ -166,7 +167,7 @@ def place_of(node: xr.DataTree) -> dict[str, str]:
     }
 
 
-def hyperparameters(node: xr.DataTree) -> list[str]:
+def hyperparameters(node: xr.DataTree | NodeArrays) -> list[str]:
     """Return the names of a node's hyperparameters."""
     return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
 
@@ -177,11 +178,13 @@ def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats
     return losses
 
 
-def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[str]) -> Floats:
+def complete_values(
+    node: xr.DataTree | xr.Dataset | NodeArrays, name: str, dims: Sequence[str]
+) -> Floats:
     """Return a variable of a node's runs along `dims`, NaN where a run is not complete."""
     values, states = (node[one].transpose(*dims).to_numpy() for one in (name, STATE.name))
     complete = states == RunState.COMPLETE.value
-    if is_pooled(node, name):
+    if not isinstance(node, NodeArrays) and is_pooled(node, name):
         values = _of_folds_together(node, name, dims, complete)
     found: Floats = np.where(complete, values, np.nan)
     return found
@@ -190,14 +193,14 @@ def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[st
 _CONTRASTS = {m.variable(): m for m in METRICS.values() if m.contrasts}
 
 
-def n_of_few_classes(node: xr.DataTree | xr.Dataset) -> int:
+def n_of_few_classes(node: xr.DataTree | xr.Dataset | NodeArrays) -> int:
     """Return how many test parts lack a class or, of real values, a second one; 0 but for folds."""
-    if "n_classes" not in node.coords or not np.any(np.diff(node["repeat"]) == 0):
+    if "n_classes" not in node or not np.any(np.diff(node["repeat"].to_numpy()) == 0):
         return 0
-    return int((node["n_classes"] < node.sizes.get(CLASS, 2)).sum())
+    return int((node["n_classes"].to_numpy() < node.sizes.get(CLASS, 2)).sum())
 
 
-def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
+def is_pooled(node: xr.DataTree | xr.Dataset | NodeArrays, name: str) -> bool:
     """Return True for a score of which a fold has none of its own, as it lacks a class.
 
     The rows of all folds of a repetition are then scored together, if their decision values are
@@ -334,17 +337,18 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
 def is_validated(tree: xr.DataTree) -> bool:
     """Return True if results hold the scores that select settings."""
     nodes = method_nodes(tree)
-    return bool(nodes) and all(_score(node) in node.ds for node in nodes)
+    return bool(nodes) and all(validation_score(node) in node.ds for node in nodes)
 
 
-def _score(node: xr.DataTree) -> str:
+def validation_score(node: xr.DataTree | NodeArrays) -> str:
+    """Return the name of the variable of a node whose best value selects settings."""
     return metric_of(node).variable("validation")
 
 
 def selecting_losses(node: xr.DataTree) -> Array:
     """Return the losses of which the least selects, (n_splits, ...); NaN cannot be selected."""
     dims = hyperparameters(node)
-    values = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    values = node.ds[validation_score(node)].transpose(SPLIT, *dims).to_numpy()
     losses: Array = metric_of(node).loss(values)
     if {TRIAL, "tol"} <= {*dims}:  # of successive halving
         losses = _on_last_rung(losses, 1 + dims.index("tol"))

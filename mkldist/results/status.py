@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mkldist.core.compiled import without_garbage_collection
 from mkldist.core.wording import pluralize
 from mkldist.errors import StoreError
 from mkldist.results.folder import (
@@ -72,6 +73,7 @@ class SweepStatus:
         return sum(self.counts.values())
 
 
+@without_garbage_collection()
 def sweep_status(path: str | Path) -> SweepStatus:
     """Return the progress of the sweep in an output folder, running or not."""
     folder = OutputFolder(Path(path))

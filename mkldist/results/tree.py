@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import combinations
+from itertools import chain, combinations, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from mkldist.core.arrays import Array
+from mkldist.core.arrays import Array, Ints
 from mkldist.core.wording import natural_path_key
 from mkldist.errors import InputError, StoreError
 from mkldist.results.folder import OutputFolder, no_folder, owner
@@ -54,6 +54,8 @@ from mkldist.results.schema import (
     TRACES,
     UNLABELLED_PROBABILITY_SCORES,
     VECTORS,
+    Along,
+    NodeArrays,
     RunState,
     Variable,
 )
@@ -201,22 +203,44 @@ class Snapshot:
         except OF_FORGED as error:
             raise layout_error(self.folder / LAYOUT) from error
 
+    def nodes(self) -> list[NodeArrays]:
+        """Return the nodes of the methods without vectors, in the order of the tree."""
+        try:
+            nodes = [self._arrays(node) for node in self.layout.nodes]
+        except OF_FORGED as error:
+            raise layout_error(self.folder / LAYOUT) from error
+        return sorted(nodes, key=lambda node: natural_path_key(node.path[1:]))
+
+    def _arrays(self, node: MethodNode) -> NodeArrays:
+        """Return a node with its coordinates and those of the groups above it."""
+        above = self._above(node)
+        names = above[KERNEL].values if KERNEL in above else ()
+        values, times = _of_runs(node, self.runs, names)
+        coordinates = above | node.coordinates | node.sizes | times
+        held = {name: Along(one.variable.dims, one.values) for name, one in coordinates.items()}
+        held |= {name: Along((*node.dims, *v.dims), array) for name, (v, array) in values.items()}
+        return NodeArrays(f"/{node.path}", node.attributes, held)
+
+    def _above(self, node: MethodNode) -> dict[str, Coordinate]:
+        """Return the coordinates of the groups above a node."""
+        parts, found = node.path.split("/"), dict[str, Coordinate]()
+        for depth in range(1, len(parts)):
+            found |= self.layout.shared.get("/".join(parts[:depth]), {})
+        return found
+
     def _tree(self, vectors: bool) -> xr.DataTree:
         """Put the tree together."""
         import xarray as xr
 
-        shared = {
-            path: {name: _coordinate(one) for name, one in found.items()}
+        groups = {
+            path: xr.Dataset(coords={name: _coordinate(one) for name, one in found.items()})
             for path, found in self.layout.shared.items()
         }
-        groups = {path: xr.Dataset(coords=found) for path, found in shared.items()}
         for node in self.layout.nodes:
-            parts = node.path.split("/")
-            above: dict[str, xr.Variable] = {}
-            for depth in range(1, len(parts)):
-                above |= shared.get("/".join(parts[:depth]), {})
-            names = above[KERNEL].to_numpy() if KERNEL in above else ()
+            shared = self._above(node)
+            names = shared[KERNEL].values if KERNEL in shared else ()
             values, times = _of_runs(node, self.runs, names)
+            above = {name: _coordinate(one) for name, one in shared.items()}
             few = xr.Dataset(coords=above)
             needed = (DECISION_VALUES.name,) * bool(n_of_few_classes(few))
             values |= self._vectors(node, _VECTORS if vectors else needed)
@@ -342,12 +366,10 @@ def _of_runs(
     node: MethodNode, runs: Mapping[str, RunHead], kernels: Sequence[str] | Array
 ) -> tuple[dict[str, Values], dict[str, Coordinate]]:
     """Return what each run of a node has one of, and the build times of the banks of its splits."""
-    import pandas as pd
-
     shape, taken = node.run_ids.shape, {*node.dims, *node.coordinates}
     ids = enumerate(node.run_ids.ravel().tolist())
     recorded = {at: runs[run_id] for at, run_id in ids if run_id in runs}
-    heads = [*recorded.values()]
+    heads, places = [*recorded.values()], np.array([*recorded], dtype=np.intp)
     found: dict[str, Values] = {}
 
     def values_of(variable: Variable) -> Array:
@@ -365,14 +387,14 @@ def _of_runs(
             values_of(variable)
     found[RUN_ID.name] = found[RUN_ID.name][0], node.run_ids
     for text in (STATE, *TEXTS):
-        values_of(text)[[*recorded]] = [str(getattr(run, text.name)) for run in heads]
-    numbers = pd.DataFrame([run.numbers for run in heads], [*recorded], dtype=float)
-    for name in numbers.columns.difference([*_BUILD_TIMES]):
-        own = numbers[name].dropna()
+        values_of(text)[places] = [str(getattr(run, text.name)) for run in heads]
+    numbers = _numbers(heads)
+    for name, own in numbers.items():
+        known = ~np.isnan(own)
         if name == CHOSEN_KERNEL.name:
-            values_of(CHOSEN_KERNEL)[own.index] = names_at(own.to_numpy(), kernels)
-        else:
-            values_of(reported(admissible(name, taken)))[own.index] = own
+            values_of(CHOSEN_KERNEL)[places[known]] = names_at(own[known], kernels)
+        elif name not in _BUILD_TIMES:
+            values_of(reported(admissible(name, taken)))[places[known]] = own[known]
     for name in dict.fromkeys(name for run in heads for name in run.of_classes):
         at = [place for place, run in recorded.items() if name in run.of_classes]
         each = np.array([recorded[place].of_classes[name] for place in at], float)
@@ -382,13 +404,28 @@ def _of_runs(
         found[name] for name in ("seconds", "own_seconds", "pass_seconds")
     )
     found["seconds"] = seconds, own_seconds + passes
-    of_place = numbers.index // max(1, math.prod(shape[1:]))
-    built, times = numbers.groupby(of_place).first(), {}
-    for name in _BUILD_TIMES & node.sizes.keys() & {*numbers.columns}:
-        known, seconds_of = built[name].dropna(), node.sizes[name].values.copy()
-        seconds_of[known.index] = known
-        times[name] = Coordinate(node.sizes[name].variable, seconds_of)
-    return found, times
+    return found, _build_times(node, places, numbers)
+
+
+def _build_times(
+    node: MethodNode, places: Ints, numbers: Mapping[str, Array]
+) -> dict[str, Coordinate]:
+    """Return the build times of banks along the splits, from what runs at some places report."""
+    n_settings, found = max(1, math.prod(node.run_ids.shape[1:])), dict[str, Coordinate]()
+    for name in _BUILD_TIMES & node.sizes.keys() & numbers.keys():
+        known, seconds = ~np.isnan(numbers[name]), node.sizes[name].values.copy()
+        splits, first = np.unique(places[known] // n_settings, return_index=True)
+        seconds[splits] = numbers[name][known][first]
+        found[name] = Coordinate(node.sizes[name].variable, seconds)
+    return found
+
+
+def _numbers(heads: Sequence[RunHead]) -> dict[str, Array]:
+    """Return the numbers that runs report, by name; NaN for a run that does not report one."""
+    names = sorted({*chain.from_iterable(run.numbers for run in heads)})
+    rows = [[*map(run.numbers.get, names, repeat(math.nan))] for run in heads]
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
+    return dict(zip(names, table.T.copy(), strict=True))
 
 
 @cache

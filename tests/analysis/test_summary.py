@@ -16,12 +16,13 @@ from mkldist.analysis.summary import (
     results_table,
     selected_summary,
     summary,
+    summary_rows,
     summary_table,
 )
 from mkldist.core.metrics import METRICS
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.layout import lay_out
-from mkldist.results.tree import open_results
+from mkldist.results.tree import Snapshot, open_results
 from mkldist.spec.model import SelectionSpec
 from tests.results.sweeps import GRIDS, made_up_facts, made_up_plan, made_up_record
 
@@ -45,6 +46,13 @@ def records():
 @pytest.fixture(scope="module")
 def table(records, tmp_path_factory):
     return summary(tree_of(tmp_path_factory.mktemp("sweep"), records))
+
+
+def test_the_rows_of_a_folder_without_xarray_are_those_of_its_tree(records, table, tmp_path):
+    tree_of(tmp_path, records)
+    rows = pd.DataFrame(summary_rows(Snapshot.of(tmp_path).nodes()))
+    pd.testing.assert_frame_equal(rows, table)
+    assert printed(recorded_table(tmp_path)) == printed(results_table(open_results(tmp_path)))
 
 
 def test_summary_is_what_pandas_finds_in_the_records(records, table):
