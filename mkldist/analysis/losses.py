@@ -459,7 +459,7 @@ def loss_name(nodes: Sequence[xr.DataTree]) -> str:
     It is that of the sweep's metric on the test part, or on the unlabelled points if only these
     have it.  Its losses are those of :func:`mkldist.results.rows.complete_losses`.
     """
-    metric = metric_of(nodes[0])
+    metric = metric_of(nodes[0].attrs)
     names = [metric.variable(part) for part in ("test", "unlabelled")]
     for name in names:
         if any(name in node.ds and node.ds[name].notnull().any() for node in nodes):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,24 +23,18 @@ from mkldist.core.metrics import (
 from mkldist.core.terminal import ENDLESS
 from mkldist.core.wording import pluralize
 from mkldist.results.rows import (
-    complete_values,
+    MethodRuns,
     hyperparameters,
-    is_pooled,
     is_validated,
     method_nodes,
-    n_of_few_classes,
     place_of,
     selected,
     selecting_losses,
     settings_of,
-    validation_score,
 )
 from mkldist.results.schema import (
-    OF_SPLITS,
     RUN_ID,
-    SPLIT,
     STATE,
-    NodeArrays,
     RunState,
     metric_of,
     task_of,
@@ -60,7 +53,6 @@ if TYPE_CHECKING:
 
 
 Row = dict[str, Any]
-Node: TypeAlias = "xr.DataTree | NodeArrays"
 ROUNDING = 1.0 + 1e-12  # of means that are equal but for the order of their sums
 EARLY = tuple(reason for reason in StopReason if reason is not StopReason.CONVERGED)
 IDENTITY_COLUMNS = 3  # data set, bank and method
@@ -82,7 +74,7 @@ def summary(tree: xr.DataTree) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = summary_rows(method_nodes(tree))
+    rows = summary_rows([*map(MethodRuns.of, method_nodes(tree))])
     return pd.DataFrame(rows, columns=None if rows else [*_IDENTITY, "task"])
 
 
@@ -204,16 +196,17 @@ SCORES = {m.variable(part): (m, part) for m in METRICS.values() for part in PART
 """Metric and part of the split of every score of a row."""
 
 
-def summary_rows(nodes: Sequence[Node]) -> list[Row]:
-    """Return the rows of :func:`summary` of the nodes of methods."""
-    names = dict.fromkeys(name for node in nodes for name in hyperparameters(node))
-    own_scores = {metric_of(node).variable() for node in nodes}
-    scores = [n for n in SCORES if n in own_scores or any(n in node for node in nodes)]
+def summary_rows(methods: Sequence[MethodRuns]) -> list[Row]:
+    """Return the rows of :func:`summary` of the runs of some methods."""
+    names = dict.fromkeys(name for one in methods for name in one.grid)
+    held = {metric_of(one.attributes).variable() for one in methods}
+    held |= {name for one in methods for name in one.values}
+    scores = [name for name in SCORES if name in held]
     rows = []
-    for node in nodes:
-        own = list(_rows_of(node, names, scores))
+    for runs in methods:
+        own = list(_rows_of(runs, names, scores))
         if own:
-            _mark_edges(own, {} if TRIAL in node.sizes else _grid(node))
+            _mark_edges(own, {} if TRIAL in runs.grid else runs.grid)
         rows += own
     for dataset in {row["dataset"] for row in rows}:
         own = [row for row in rows if row["dataset"] == dataset]
@@ -226,11 +219,6 @@ def summary_rows(nodes: Sequence[Node]) -> list[Row]:
     for row in rows:
         del row[_DONE]
     return rows
-
-
-def _grid(node: Node) -> dict[str, Array]:
-    """Return the values of the hyperparameters of a node."""
-    return {name: node[name].to_numpy() for name in hyperparameters(node)}
 
 
 def _lacking(rows: Sequence[Row]) -> Ints:
@@ -250,31 +238,19 @@ def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
     return best
 
 
-def _rows_of(node: Node, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
-    """Yield the row of each setting of a node, in the order of their first runs."""
-    grid, metric = _grid(node), metric_of(node)
-    shape = [node.sizes[name] for name in (SPLIT, *grid)]
-
-    def flat(name: str) -> Array:
-        """Return a variable by split and setting, NaN where the node lacks it."""
-        if name not in node:
-            return np.full((shape[0], math.prod(shape[1:])), np.nan)
-        values: Array = node[name].transpose(SPLIT, *grid).to_numpy().reshape(shape[0], -1)
-        return values
-
-    planned, state, reason = (
-        flat(RUN_ID.name).astype(object) != "",
-        flat("state"),
-        flat("stop_reason"),
-    )
+def _rows_of(runs: MethodRuns, names: Iterable[str], scores: Sequence[str]) -> Iterator[Row]:
+    """Yield the row of each setting of a method, in the order of their first runs."""
+    grid, splits, metric = runs.grid, runs.splits, metric_of(runs.attributes)
+    shape = [*map(len, grid.values())]
+    planned = runs.values[RUN_ID.name].astype(object) != ""
+    state, reason = runs.values["state"], runs.values["stop_reason"]
     complete = planned & (state == RunState.COMPLETE.value)
     failed = planned & (state == RunState.FAILED.value)
 
     def of_complete(name: str) -> Floats:
-        """Return a variable as above, NaN for runs that are not complete."""
-        if name not in node:
-            return flat(name)
-        return complete_values(node, name, (SPLIT, *grid)).reshape(shape[0], -1)
+        """Return a variable, NaN for runs that are not complete or where there is none."""
+        known: Floats = np.where(complete, runs.values.get(name, np.nan), np.nan)
+        return known
 
     averaged = {name: name for name in scores} | {"active": "active_kernels", "seconds": "seconds"}
     values = {short: of_complete(name) for short, name in averaged.items()}
@@ -290,27 +266,25 @@ def _rows_of(node: Node, names: Iterable[str], scores: Sequence[str]) -> Iterato
         table[f"{name}_mean"], table[f"{name}_sd"] = _mean_and_sd(own_values)
     table |= {name: np.fmax.reduce(of_complete(of)) for name, of in largest.items()}
     table["sampled"] = (~np.isnan(of_complete(SAMPLED))).sum(axis=0)
-    splits = {name: node[name].to_numpy() for name in OF_SPLITS if name in node}
-    constants = splits.get("constant_score", np.full(shape[0], np.nan))
+    constants = splits.get("constant_score", np.full(len(complete), np.nan))
     table["constant_mean"], _ = _mean_and_sd(np.where(complete, constants[:, None], np.nan))
-    pooled = n_of_few_classes(node) if any(is_pooled(node, n) for n in scores) else 0
-    table["pooled"] = np.full(complete.shape[1], pooled)
+    table["pooled"] = np.full(complete.shape[1], runs.n_pooled)
     table["no_better"] = np.zeros(complete.shape[1], dtype=np.bool_)
     for name in scores:
         own, part = SCORES[name]
         if part == scored_part(splits):
             found = [Standing.of(of_split, own, splits, part) for of_split in values[name].T]
-            table[f"{name}_low"] = np.array([np.nan if one is None else one.low for one in found])
-            table[f"{name}_high"] = np.array([np.nan if one is None else one.high for one in found])
+            for end in ("low", "high"):
+                table[f"{name}_{end}"] = np.array([getattr(one, end, np.nan) for one in found])
             if own is metric:
                 table["no_better"] = np.array([bool(one and one.no_better) for one in found])
     settings = np.flatnonzero(planned.any(axis=0)).tolist()
     for number in sorted(settings, key=lambda setting: planned[:, setting].argmax()):
-        at = dict(zip(grid, np.unravel_index(number, shape[1:]) if grid else (), strict=True))
+        at = dict(zip(grid, np.unravel_index(number, shape) if grid else (), strict=True))
         yield {
-            **place_of(node),
+            **runs.place,
             **{name: grid[name][at[name]].item() if name in at else np.nan for name in names},
-            "task": task_of(node),
+            "task": task_of(runs.attributes),
             "metric": metric.name,
             _DONE: complete[:, number],
             **{name: column[number].item() for name, column in table.items()},
@@ -496,8 +470,8 @@ class SummaryTable:
 def results_table(tree: xr.DataTree) -> SummaryTable:
     """Return the results of a sweep for a terminal, at selected settings if the sweep selects."""
     if not is_validated(tree):
-        return summary_table(summary_rows(method_nodes(tree)))
-    words = " or ".join(dict.fromkeys(metric_of(node).words for node in method_nodes(tree)))
+        return summary_table(summary_rows([*map(MethodRuns.of, method_nodes(tree))]))
+    words = " or ".join(dict.fromkeys(metric_of(node.attrs).words for node in method_nodes(tree)))
     note = f"Settings of best validation {words} in each split, by mkldist.selected."
     rows: list[Row] = selected_summary(tree).to_dict("records")  # type: ignore[assignment]
     return replace(summary_table(rows), note=note)
@@ -507,10 +481,11 @@ def results_table(tree: xr.DataTree) -> SummaryTable:
 def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
     """Return :func:`results_table` of an output folder; `held` is what that holds, if known."""
     held = held or Snapshot.of(path)
-    nodes = held.nodes()
-    if any(validation_score(node) in node or n_of_few_classes(node) for node in nodes):
+    methods = held.runs_of_methods()
+    validated = any(metric_of(m.attributes).variable("validation") in m.values for m in methods)
+    if validated or any(one.n_pooled for one in methods):
         return results_table(held.tree(vectors=False))
-    return summary_table(summary_rows(nodes))
+    return summary_table(summary_rows(methods))
 
 
 def summary_table(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:

@@ -180,7 +180,7 @@ def _best(candidates: Sequence[Chosen]) -> tuple[Chosen, int]:
     """Return the method of least mean loss of those on all splits, if any, and their number."""
 
     def losses(chosen: Chosen) -> Floats:
-        metric = metric_of(chosen.node)
+        metric = metric_of(chosen.node.attrs)
         parts: tuple[str, ...] = (
             ("validation",) if chosen.results.validated else ("test", "unlabelled")
         )
@@ -204,7 +204,8 @@ def _explained(
 ) -> Explanation:
     """Return the explanation of one method on one data set."""
     splits = np.flatnonzero(chosen.complete)
-    weights, metric = chosen.data[WEIGHTS.name].isel(split=splits).load(), metric_of(chosen.node)
+    weights = chosen.data[WEIGHTS.name].isel(split=splits).load()
+    metric = metric_of(chosen.node.attrs)
     parts: ExplainedRuns | str = "records of its runs are missing"
     records = [record for j in splits if (record := chosen.records[j]) is not None]
     if len(records) == len(splits):
@@ -254,7 +255,7 @@ def _explained(
 def _constant_as_good(chosen: Chosen) -> str:
     """Return the constant prediction that a method is no better than, in words; empty for none."""
     splits = {name: chosen.data[name].to_numpy() for name in OF_SPLITS if name in chosen.data}
-    metric, part = metric_of(chosen.node), scored_part(splits)
+    metric, part = metric_of(chosen.node.attrs), scored_part(splits)
     standing = Standing.of(chosen.values(metric.variable(part)), metric, splits, part)
     if standing is None or not standing.no_better:
         return ""

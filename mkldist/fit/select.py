@@ -106,7 +106,7 @@ def choose(
     """
     tree, wanted = open_results(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
-    metric = metric_of(nodes[0])
+    metric = metric_of(nodes[0].attrs)
     tested = [node.ds[metric.variable()] for node in nodes if metric.variable() in node.ds]
     scored = "test" if any(one.notnull().any() for one in tested) else "unlabelled"
     part = "validation" if is_validated(tree) else scored

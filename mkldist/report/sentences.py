@@ -260,7 +260,7 @@ class Facts:
 
     def metric(self, dataset: str) -> Metric:
         """Return the metric that ranks the methods on a data set."""
-        return metric_of(self.members(dataset)[0][1])
+        return metric_of(self.members(dataset)[0][1].attrs)
 
     def loss(self, dataset: str) -> str:
         """Return the name of the loss that compares methods on a data set."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from mkldist.results.schema import (
     DECISION_VALUES,
     KERNEL,
     LABEL,
+    OF_SPLITS,
     PREDICTED,
     RUN_ID,
     SAMPLE,
@@ -29,7 +31,6 @@ from mkldist.results.schema import (
     STATE,
     TEXTS,
     WEIGHTS,
-    NodeArrays,
     RunState,
     metric_of,
 )
@@ -145,6 +146,39 @@ def _node_weights(node: xr.DataTree) -> Iterator[pd.DataFrame]:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MethodRuns:
+    """The runs of a method on a bank as arrays, by split and by setting of a grid; no vectors."""
+
+    place: Mapping[str, str]  # Data set, bank and method
+    attributes: Mapping[str, Any]  # Those of its node
+    grid: Mapping[str, Array]  # Values of the hyperparameters
+    values: Mapping[str, Array]  # Of each variable, (n_splits, n_settings)
+    splits: Mapping[str, Array]  # Of the coordinates along the splits, (n_splits,)
+    n_pooled: int = 0  # Test parts without a score of their own, see `is_pooled`
+
+    @classmethod
+    def of(cls, node: xr.DataTree) -> MethodRuns:
+        """Return the runs of a node of a tree."""
+        data, dims = node.to_dataset(), (SPLIT, *hyperparameters(node))
+        pooled = [str(name) for name in data.data_vars if is_pooled(data, str(name))]
+        values = {
+            str(name): complete_values(data, str(name), dims)
+            if name in pooled
+            else values.transpose(*dims).to_numpy()
+            for name, values in data.data_vars.items()
+            if {*values.dims} == {*dims}
+        }
+        return cls(
+            place_of(node),
+            {str(name): value for name, value in node.attrs.items()},
+            {name: node[name].to_numpy() for name in dims[1:]},
+            {name: array.reshape(len(array), -1) for name, array in values.items()},
+            {name: data[name].to_numpy() for name in OF_SPLITS if name in data.coords},
+            n_of_few_classes(data) if pooled else 0,
+        )
+
+
 def _settings(node: xr.DataTree) -> list[str]:
     """Return the names of a node's dims and hyperparameters."""
     return [*dict.fromkeys((*hyperparameters(node), *settings_of(node)))]
@@ -158,7 +192,7 @@ def method_nodes(tree: xr.DataTree) -> list[xr.DataTree]:
     return [node for node in tree.subtree if RUN_ID.name in node.variables]
 
 
-def place_of(node: xr.DataTree | NodeArrays) -> dict[str, str]:
+def place_of(node: xr.DataTree) -> dict[str, str]:
     """Return the data set, bank and method of a node's runs."""
     return {
         "dataset": node.path.split("/")[1],
@@ -167,7 +201,7 @@ def place_of(node: xr.DataTree | NodeArrays) -> dict[str, str]:
     }
 
 
-def hyperparameters(node: xr.DataTree | NodeArrays) -> list[str]:
+def hyperparameters(node: xr.DataTree) -> list[str]:
     """Return the names of a node's hyperparameters."""
     return [str(name) for name in node.variables[RUN_ID.name].dims if name != SPLIT]
 
@@ -178,13 +212,11 @@ def complete_losses(node: xr.DataTree, name: str, dims: Sequence[str]) -> Floats
     return losses
 
 
-def complete_values(
-    node: xr.DataTree | xr.Dataset | NodeArrays, name: str, dims: Sequence[str]
-) -> Floats:
+def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[str]) -> Floats:
     """Return a variable of a node's runs along `dims`, NaN where a run is not complete."""
     values, states = (node[one].transpose(*dims).to_numpy() for one in (name, STATE.name))
     complete = states == RunState.COMPLETE.value
-    if not isinstance(node, NodeArrays) and is_pooled(node, name):
+    if is_pooled(node, name):
         values = _of_folds_together(node, name, dims, complete)
     found: Floats = np.where(complete, values, np.nan)
     return found
@@ -193,14 +225,20 @@ def complete_values(
 _CONTRASTS = {m.variable(): m for m in METRICS.values() if m.contrasts}
 
 
-def n_of_few_classes(node: xr.DataTree | xr.Dataset | NodeArrays) -> int:
+def n_of_few_classes(node: xr.DataTree | xr.Dataset) -> int:
     """Return how many test parts lack a class or, of real values, a second one; 0 but for folds."""
-    if "n_classes" not in node or not np.any(np.diff(node["repeat"].to_numpy()) == 0):
+    known = {str(name): values.to_numpy() for name, values in node.coords.items() if values.ndim}
+    return few_classes(known, node.sizes.get(CLASS, 2))
+
+
+def few_classes(splits: Mapping[str, Array], n_classes: int) -> int:
+    """Return the number of :func:`n_of_few_classes` from coordinates along the splits."""
+    if "n_classes" not in splits or not np.any(np.diff(splits["repeat"]) == 0):
         return 0
-    return int((node["n_classes"].to_numpy() < node.sizes.get(CLASS, 2)).sum())
+    return int((splits["n_classes"] < n_classes).sum())
 
 
-def is_pooled(node: xr.DataTree | xr.Dataset | NodeArrays, name: str) -> bool:
+def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
     """Return True for a score of which a fold has none of its own, as it lacks a class.
 
     The rows of all folds of a repetition are then scored together, if their decision values are
@@ -337,19 +375,18 @@ def selected(tree: xr.DataTree) -> xr.DataTree:
 def is_validated(tree: xr.DataTree) -> bool:
     """Return True if results hold the scores that select settings."""
     nodes = method_nodes(tree)
-    return bool(nodes) and all(validation_score(node) in node.ds for node in nodes)
+    return bool(nodes) and all(_score(node) in node.ds for node in nodes)
 
 
-def validation_score(node: xr.DataTree | NodeArrays) -> str:
-    """Return the name of the variable of a node whose best value selects settings."""
-    return metric_of(node).variable("validation")
+def _score(node: xr.DataTree) -> str:
+    return metric_of(node.attrs).variable("validation")
 
 
 def selecting_losses(node: xr.DataTree) -> Array:
     """Return the losses of which the least selects, (n_splits, ...); NaN cannot be selected."""
     dims = hyperparameters(node)
-    values = node.ds[validation_score(node)].transpose(SPLIT, *dims).to_numpy()
-    losses: Array = metric_of(node).loss(values)
+    values = node.ds[_score(node)].transpose(SPLIT, *dims).to_numpy()
+    losses: Array = metric_of(node.attrs).loss(values)
     if {TRIAL, "tol"} <= {*dims}:  # of successive halving
         losses = _on_last_rung(losses, 1 + dims.index("tol"))
     return losses

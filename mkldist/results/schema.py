@@ -5,16 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from mkldist.core.arrays import Array
 from mkldist.core.metrics import METRICS, Metric, default_metric
 from mkldist.scores import part_scores
 from mkldist.solvers.progress import ACTIVE_SHARE, N_LARGEST, STATIONARITY
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from mkldist.spec.kinds import Task
 
 
@@ -450,59 +447,12 @@ def node_variables(kind: NodeKind, vectors: Iterable[Variable] = ()) -> tuple[Va
     return (STATE, *scores, *SCALARS, *seconds, *TEXTS, RUN_ID, *classes, *own)
 
 
-class Along(NamedTuple):
-    """An array and its dims, with the methods of an ``xarray.Variable`` that summaries need."""
-
-    dims: tuple[str, ...]
-    values: Array
-
-    def transpose(self, *dims: str) -> Along:
-        """Return the array along its dims in another order."""
-        return Along(dims, self.values.transpose([self.dims.index(dim) for dim in dims]))
-
-    def to_numpy(self) -> Array:
-        """Return the values."""
-        return self.values
+def task_of(attributes: Mapping[Any, Any]) -> Task:
+    """Return the task of the data set of a method's node with these attributes."""
+    return "regression" if attributes.get("task") == "regression" else "classification"
 
 
-@dataclass(frozen=True, eq=False)
-class NodeArrays:
-    """A method's node of the tree without vectors, before xarray, which takes long to import.
-
-    What summaries ask of a node is named as in an ``xarray.DataTree``.
-    """
-
-    path: str
-    attrs: Mapping[str, Any]
-    variables: Mapping[str, Along]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.variables
-
-    def __getitem__(self, name: str) -> Along:
-        return self.variables[name]
-
-    @property
-    def name(self) -> str:
-        """Last part of its path: the key of the method."""
-        return self.path.rpartition("/")[2]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes of its dims."""
-        return {
-            dim: size
-            for one in self.variables.values()
-            for dim, size in zip(one.dims, one.values.shape, strict=True)
-        }
-
-
-def task_of(node: xr.DataTree | NodeArrays) -> Task:
-    """Return the task of the data set of a method's node."""
-    return "regression" if node.attrs.get("task") == "regression" else "classification"
-
-
-def metric_of(node: xr.DataTree | NodeArrays) -> Metric:
-    """Return the metric by which the runs of a method's node are ranked."""
-    name = node.attrs.get(METRIC)
-    return METRICS[name] if name in METRICS else default_metric(node.attrs.get("task", ""))
+def metric_of(attributes: Mapping[Any, Any]) -> Metric:
+    """Return the metric by which the runs of a method's node with these attributes are ranked."""
+    name = attributes.get(METRIC)
+    return METRICS[name] if name in METRICS else default_metric(attributes.get("task", ""))

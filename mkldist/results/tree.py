@@ -28,7 +28,7 @@ from mkldist.results.layout import (
     layout_error,
     read_layout,
 )
-from mkldist.results.rows import method_nodes, n_of_few_classes, place_of
+from mkldist.results.rows import MethodRuns, few_classes, method_nodes, n_of_few_classes, place_of
 from mkldist.results.schema import (
     BUILD_TIMES,
     CHOSEN_KERNEL,
@@ -54,8 +54,6 @@ from mkldist.results.schema import (
     TRACES,
     UNLABELLED_PROBABILITY_SCORES,
     VECTORS,
-    Along,
-    NodeArrays,
     RunState,
     Variable,
 )
@@ -203,23 +201,28 @@ class Snapshot:
         except OF_FORGED as error:
             raise layout_error(self.folder / LAYOUT) from error
 
-    def nodes(self) -> list[NodeArrays]:
-        """Return the nodes of the methods without vectors, in the order of the tree."""
+    def runs_of_methods(self) -> list[MethodRuns]:
+        """Return the runs of each method in the order of the tree, without xarray."""
         try:
-            nodes = [self._arrays(node) for node in self.layout.nodes]
+            nodes = sorted(self.layout.nodes, key=lambda node: natural_path_key(node.path))
+            return [self._runs(node) for node in nodes]
         except OF_FORGED as error:
             raise layout_error(self.folder / LAYOUT) from error
-        return sorted(nodes, key=lambda node: natural_path_key(node.path[1:]))
 
-    def _arrays(self, node: MethodNode) -> NodeArrays:
-        """Return a node with its coordinates and those of the groups above it."""
-        above = self._above(node)
+    def _runs(self, node: MethodNode) -> MethodRuns:
+        """Return the runs of a node."""
+        above, (dataset, *_, method) = self._above(node), node.path.split("/")
         names = above[KERNEL].values if KERNEL in above else ()
-        values, times = _of_runs(node, self.runs, names)
-        coordinates = above | node.coordinates | node.sizes | times
-        held = {name: Along(one.variable.dims, one.values) for name, one in coordinates.items()}
-        held |= {name: Along((*node.dims, *v.dims), array) for name, (v, array) in values.items()}
-        return NodeArrays(f"/{node.path}", node.attributes, held)
+        values, _ = _of_runs(node, self.runs, names)
+        splits = {n: one.values for n, one in above.items() if one.variable.dims == (SPLIT,)}
+        return MethodRuns(
+            {"dataset": dataset, "bank": node.attributes["bank"], "method": method},
+            node.attributes,
+            {name: node.coordinates[name].values for name in [*node.dims][1:]},
+            {n: array.reshape(len(array), -1) for n, (v, array) in values.items() if not v.dims},
+            splits,
+            few_classes(splits, len(above[CLASS].values) if CLASS in above else 2),
+        )
 
     def _above(self, node: MethodNode) -> dict[str, Coordinate]:
         """Return the coordinates of the groups above a node."""

@@ -50,7 +50,7 @@ def table(records, tmp_path_factory):
 
 def test_the_rows_of_a_folder_without_xarray_are_those_of_its_tree(records, table, tmp_path):
     tree_of(tmp_path, records)
-    rows = pd.DataFrame(summary_rows(Snapshot.of(tmp_path).nodes()))
+    rows = pd.DataFrame(summary_rows(Snapshot.of(tmp_path).runs_of_methods()))
     pd.testing.assert_frame_equal(rows, table)
     assert printed(recorded_table(tmp_path)) == printed(results_table(open_results(tmp_path)))
 
