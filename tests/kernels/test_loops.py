@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from mkldist.bank.device import TAKEN, ArrayValues, powers, takes
 from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.bases import VANISHES_AT
 from mkldist.kernels import loops
-from mkldist.kernels.array_values import TAKEN, ArrayValues, powers, takes
 from mkldist.kernels.evaluate import diagonals, evaluate
 from mkldist.kernels.families import kernel_list
 from mkldist.kernels.kernel_list import KernelList
