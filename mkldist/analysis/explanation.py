@@ -22,10 +22,7 @@ from mkldist.analysis.statistics import (
 from mkldist.core.arrays import Bools, Floats, Ints
 from mkldist.core.metrics import Metric
 from mkldist.core.wording import html_of
-from mkldist.results.rows import (
-    method_nodes,
-    place_of,
-)
+from mkldist.results.rows import method_nodes, place_of
 from mkldist.results.schema import CLASS
 from mkldist.solvers.progress import is_active
 

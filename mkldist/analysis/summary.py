@@ -32,13 +32,7 @@ from mkldist.results.rows import (
     selecting_losses,
     settings_of,
 )
-from mkldist.results.schema import (
-    RUN_ID,
-    STATE,
-    RunState,
-    metric_of,
-    task_of,
-)
+from mkldist.results.schema import RUN_ID, STATE, RunState, metric_of, task_of
 from mkldist.results.tree import Snapshot
 from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.kinds import TRIAL

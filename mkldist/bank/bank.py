@@ -587,11 +587,7 @@ class CachedRowsBank(Bank):
     """
 
     def __init__(
-        self,
-        n_kernels: int,
-        layout: TileLayout,
-        dtype: np.dtype[np.floating],
-        row_cache_bytes: int,
+        self, n_kernels: int, layout: TileLayout, dtype: np.dtype[np.floating], row_cache_bytes: int
     ) -> None:
         super().__init__(n_kernels, layout, dtype)
         budget = MemoryBudget(row_cache_bytes)

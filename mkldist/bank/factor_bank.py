@@ -54,12 +54,7 @@ from mkldist.optim.factored_matrix import (
     ThinProducts,
     values_of,
 )
-from mkldist.optim.pivoted_cholesky import (
-    PieceCache,
-    PivotedFactor,
-    ThinFactor,
-    pivoted_cholesky,
-)
+from mkldist.optim.pivoted_cholesky import PieceCache, PivotedFactor, ThinFactor, pivoted_cholesky
 
 
 class FileRegions:

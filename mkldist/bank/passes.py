@@ -13,13 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mkldist.bank.bank import (
-    ArrayBank,
-    Bank,
-    DiagonalPart,
-    diagonal_part,
-    slabs,
-)
+from mkldist.bank.bank import ArrayBank, Bank, DiagonalPart, diagonal_part, slabs
 from mkldist.bank.products import (
     ColumnRequest,
     Columns,

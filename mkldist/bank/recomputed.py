@@ -383,10 +383,7 @@ class ProductCache:
             self._steps = _Steps(kernels, vector.copy(), np.abs(vector), found)
             return
         self._steps = _Steps(
-            kernels,
-            steps.change + vector,
-            steps.sizes + np.abs(vector),
-            steps.products + found,
+            kernels, steps.change + vector, steps.sizes + np.abs(vector), steps.products + found
         )
 
     def _take(self, kernels: Ints, vector: Floats) -> None:

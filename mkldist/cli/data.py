@@ -110,12 +110,7 @@ def _facts(
 ) -> Facts:
     """Return what the data are like: a table by its columns, arrays by their features."""
     from mkldist.cli.first_sweep import Facts
-    from mkldist.data.table_profile import (
-        TableProfile,
-        check_column,
-        holds_label_as_row,
-        inspected,
-    )
+    from mkldist.data.table_profile import TableProfile, check_column, holds_label_as_row, inspected
 
     columns, format = inspected(data, header, (label, id, groups))
     if not columns:

@@ -126,10 +126,7 @@ class ColumnChoice:
 
 
 def feature_columns(
-    names: Sequence[str],
-    choice: ColumnChoice,
-    where: str,
-    beside: Collection[str] = (),
+    names: Sequence[str], choice: ColumnChoice, where: str, beside: Collection[str] = ()
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the label column, None of a view, and the columns of numbers of a table.
 

@@ -36,13 +36,7 @@ from mkldist.core.threads import load_for, n_processors, single_threaded, thread
 from mkldist.core.wording import FROM_ZERO, html_of, pluralize, truncate
 from mkldist.data.checks import common_rows, gram_indexes, group_columns
 from mkldist.data.dataset import Dataset, GramView, View
-from mkldist.data.grams import (
-    LARGEST_SINGLE,
-    Repairs,
-    semidefinite,
-    symmetric,
-    tolerance_of,
-)
+from mkldist.data.grams import LARGEST_SINGLE, Repairs, semidefinite, symmetric, tolerance_of
 from mkldist.data.grams import check_finite as check_finite_matrix
 from mkldist.errors import DataError, GramError, SpecError, nearest
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport

@@ -40,14 +40,7 @@ from mkldist.data.dataset import SourceColumns, TextColumns, absent_of
 from mkldist.data.tables import pandas_frame
 from mkldist.errors import DataError, SpecError, nearest
 from mkldist.fit.decision import Contributions, LabelCoding
-from mkldist.fit.inputs import (
-    Features,
-    check_texts,
-    divided,
-    in_float64,
-    refuse_twice,
-    text_names,
-)
+from mkldist.fit.inputs import Features, check_texts, divided, in_float64, refuse_twice, text_names
 from mkldist.fit.preprocess import (
     DistinctRows,
     categories_of,

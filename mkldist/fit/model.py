@@ -50,14 +50,7 @@ from mkldist.errors import (
     UnknownCategoryWarning,
     nearest,
 )
-from mkldist.fit.decision import (
-    Between,
-    Contributions,
-    Expansion,
-    LabelCoding,
-    Labels,
-    TextSupport,
-)
+from mkldist.fit.decision import Between, Contributions, Expansion, LabelCoding, Labels, TextSupport
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.new_rows import (
     Block,

@@ -160,11 +160,7 @@ def _columns(model: Model, id: str, parts: Contributions | None) -> list[str]:
 
 
 def _explained(
-    model: Model,
-    parts: Contributions,
-    points: Floats,
-    between: Between | None,
-    texts: Array | None,
+    model: Model, parts: Contributions, points: Floats, between: Between | None, texts: Array | None
 ) -> Floats:
     """Return decision values at prepared points, and then contributions."""
     values = model.decision_values(points, between, texts)

@@ -167,11 +167,7 @@ class RunPlan:
         A plan may have a hundred thousand of them; to copy a run takes a small part of the time
         that it takes to make one.
         """
-        fields = self.__dict__ | {
-            "id": run_id,
-            "params": proposal.params,
-            "at": proposal.at,
-        }
+        fields = self.__dict__ | {"id": run_id, "params": proposal.params, "at": proposal.at}
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)
         return other

@@ -54,13 +54,7 @@ from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.planning.planner import with_backends
 from mkldist.solvers.grids import MethodGrid
 from mkldist.spec.banks import BankSpec
-from mkldist.spec.datasets import (
-    FOLDS,
-    DatasetSpec,
-    GraphTable,
-    PreprocessingSpec,
-    SplitsSpec,
-)
+from mkldist.spec.datasets import FOLDS, DatasetSpec, GraphTable, PreprocessingSpec, SplitsSpec
 from mkldist.spec.model import SweepSpec
 
 NOTHING: Mapping[str, InputData] = {}

@@ -21,13 +21,7 @@ from mkldist.analysis.comparison import (
     Results,
     ResultsComparison,
 )
-from mkldist.analysis.explanation import (
-    LEVELS,
-    Explanation,
-    Share,
-    stability_of,
-    weights_at_best,
-)
+from mkldist.analysis.explanation import LEVELS, Explanation, Share, stability_of, weights_at_best
 from mkldist.analysis.growth import SIZES, Growth
 from mkldist.analysis.losses import (
     SIGNIFICANCE,
@@ -49,14 +43,7 @@ from mkldist.analysis.summary import (
     summary,
 )
 from mkldist.core.checksums import content_id
-from mkldist.core.metrics import (
-    LEAST_P,
-    METRICS,
-    NOTHING,
-    Metric,
-    p_value_text,
-    variable_words,
-)
+from mkldist.core.metrics import LEAST_P, METRICS, NOTHING, Metric, p_value_text, variable_words
 from mkldist.core.terminal import command_line
 from mkldist.core.wording import pluralize
 from mkldist.plot import Look, looks_of

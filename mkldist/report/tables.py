@@ -19,11 +19,7 @@ from mkldist.analysis.losses import SIGNIFICANCE, RanksOverDataSets
 from mkldist.analysis.statistics import Interval
 from mkldist.analysis.summary import columns_of, is_missing, loss_of
 from mkldist.core.durable import write_file
-from mkldist.core.metrics import (
-    METRICS,
-    NOTHING,
-    p_value_text,
-)
+from mkldist.core.metrics import METRICS, NOTHING, p_value_text
 from mkldist.core.terminal import plain_table
 from mkldist.report.sentences import (
     SHOWN_LEVELS,

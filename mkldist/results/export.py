@@ -9,13 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mkldist.core.durable import (
-    check_apart,
-    check_free,
-    replacing,
-    temporary_path,
-    writing,
-)
+from mkldist.core.durable import check_apart, check_free, replacing, temporary_path, writing
 from mkldist.errors import InputError, nearest
 from mkldist.results.folder import inputs_of
 from mkldist.results.rows import method_nodes, to_frame, weight_rows

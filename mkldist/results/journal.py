@@ -32,14 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mkldist.core.arrays import Floats, Ints, read_only
-from mkldist.core.checksums import (
-    HEADER_BYTES,
-    Arrays,
-    FrameHeader,
-    arrays_of,
-    frame,
-    frame_header,
-)
+from mkldist.core.checksums import HEADER_BYTES, Arrays, FrameHeader, arrays_of, frame, frame_header
 from mkldist.core.compiled import without_garbage_collection
 from mkldist.core.durable import MAGIC, flush_folder, make_folder, replacing
 from mkldist.core.memory import physical_memory

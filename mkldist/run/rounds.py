@@ -160,11 +160,7 @@ class Rounds:
     """Rounds of a sweep."""
 
     def __init__(
-        self,
-        spec: SweepSpec,
-        resolved: Resolved,
-        n_threads: int,
-        memory_limit: int | None,
+        self, spec: SweepSpec, resolved: Resolved, n_threads: int, memory_limit: int | None
     ) -> None:
         self.spec, self.resolved = spec, resolved
         self.memory_limit = memory_limit

@@ -24,13 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mkldist.bank.bank import (
-    Answer,
-    CachedRowsBank,
-    MemoryBank,
-    PassCounter,
-    slabs,
-)
+from mkldist.bank.bank import Answer, CachedRowsBank, MemoryBank, PassCounter, slabs
 from mkldist.bank.passes import add_combinations, answer, combine_sparse, points_id, weight_rows
 from mkldist.bank.products import WeightedSum
 from mkldist.bank.requests import Combine, Inner, Matvec, Quadratic, Radii, Request
