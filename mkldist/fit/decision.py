@@ -82,6 +82,12 @@ class BankFunctions:
         means = [float(np.average(row[points], weights=view.shares)) for row in values]
         return replace(made, bias=bias - np.array(means))
 
+    def part(self, some: Ints) -> BankFunctions:
+        """Return what some of the kernels, by their places, and the bias make of the functions."""
+        weights, own = self.weights[some], self.coefficients
+        own = own if own.ndim == 2 else own[some]
+        return BankFunctions(self.kernels[some], weights, own, self.bias)
+
 
 def bank_values(view: BankView, functions: BankFunctions) -> Generator[Request, Any, Floats]:
     """Request the values (k, N) of functions of a view at all points of its bank."""

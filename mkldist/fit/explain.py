@@ -363,7 +363,10 @@ class ExplainedRuns:
                 of_classes.append(functions)
             changes = {
                 own.level: np.concatenate(
-                    [_changes(inputs, view, rows, learnt, one, own)[:, 1:] for one in of_classes],
+                    [
+                        _changes(inputs, view, rows, learnt, one, own, record.kernels)[:, 1:]
+                        for one in of_classes
+                    ],
                     axis=2,
                 )
                 for own in sets
@@ -426,7 +429,7 @@ class ExplainedRuns:
                     )
                     for own, means in zip(sets, total, strict=True):
                         changes = [
-                            _changes(inputs, view, rows, learnt, one, own)
+                            _changes(inputs, view, rows, learnt, one, own, np.arange(n_kernels))
                             for view, one in (solved if own.columns else ())
                         ]
                         # A decision that does not vary rests on nothing.
@@ -466,30 +469,32 @@ def _changes(
     learnt: Ints,
     functions: BankFunctions,
     sets: KernelSets,
+    numbers: Ints,
 ) -> Floats:
     """Return functions without intercepts at rows, and their changes by each set, (t, 1 + G, k).
 
     A change is what functions lose where the features of the set stand at their means over the rows
-    that were learnt from; values that a row lacks stay so.
+    that were learnt from; values that a row lacks stay so.  Only kernels with such features are
+    computed again.  `numbers` (M,) are those that the view's kernels have in the sets.
     """
-    if inputs.points is None:
+    if inputs.points is None or sets.involved is None:
         raise ValueError("changes need features")
     known = ~np.isnan(inputs.points[learnt])
     sums = np.where(known, inputs.points[learnt], 0.0).sum(axis=0)
     means, points = sums / np.maximum(known.sum(axis=0), 1), inputs.points.copy()
     there = replace(inputs, points=points)
 
-    def values() -> Floats:
-        found: Floats = there.new_points(view, rows, learnt).by_kernel(functions).sum(axis=1)
-        return found
+    def values(of: BankFunctions) -> Floats:
+        return there.new_points(view, rows, learnt).by_kernel(of)
 
-    whole = values()
-    found = [whole]
-    for columns in sets.columns:
+    whole = values(functions)
+    found = [whole.sum(axis=1)]
+    for columns, involved in zip(sets.columns, sets.involved, strict=True):
+        some = np.flatnonzero(involved[numbers[functions.kernels]])
         block = np.ix_(rows, columns)
         own = points[block]
         points[block] = np.where(np.isnan(own), np.nan, means[columns])
-        found.append(whole - values())
+        found.append((whole[:, some] - values(functions.part(some))).sum(axis=1))
         points[block] = own
     return np.stack(found, axis=1)
 
