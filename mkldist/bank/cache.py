@@ -26,7 +26,7 @@ from mkldist.bank.readers import MappedBank, block_buffer, fitted, load_blocks, 
 from mkldist.bank.store import BankStore, Block
 from mkldist.core.checksums import Footer, content_id
 from mkldist.core.durable import make_folder, output_error, remove_temporaries, replacing
-from mkldist.errors import OutputError
+from mkldist.errors import OutputError, StoreError
 
 if TYPE_CHECKING:
     from filelock import ReadWriteLock
@@ -344,3 +344,17 @@ class NodeFolders:
 def _size(folder: Path) -> int:
     """Return the bytes of the files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def remove_stored(root: Path, bank_id: str) -> None:
+    """Remove a bank below a folder, damaged or not, and its copy in the node cache."""
+    try:
+        remove_bank(BankStore.open(root, bank_id))
+    except StoreError:
+        open_bytes(root, bank_id).clear()
+
+
+def remove_bank(store: BankStore) -> None:
+    """Remove a bank and its copy in the node cache of this machine."""
+    NodeCache().remove(store)
+    store.delete()

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mkldist.core.arrays import Floats
 from mkldist.data.cells import OF_CELLS
@@ -16,13 +16,15 @@ from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
 from mkldist.data.inputs import SUFFIX, read_inputs
 from mkldist.data.npz_files import NamedArrays, arrays_data
 from mkldist.data.opening import check_file, exists, is_zarr
-from mkldist.data.svmlight_files import QUERIES, SparseRows
-from mkldist.data.tables import PLAIN, ColumnChoice, Table, chosen_part, table_data
+from mkldist.data.tables import PLAIN, QUERIES, ColumnChoice, Table, chosen_part, table_data
 from mkldist.errors import DataError, ending_words
 from mkldist.spec.datasets import TableFormat
 from mkldist.spec.kinds import Indefinite
 
-Source: TypeAlias = Table | NamedArrays | SparseRows
+if TYPE_CHECKING:
+    from mkldist.data.svmlight_files import SparseRows
+
+Source: TypeAlias = "Table | NamedArrays | SparseRows"
 """What a format gives of an open file: named columns or arrays, or rows of numbered features."""
 
 TEXT_TABLES = (

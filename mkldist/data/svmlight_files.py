@@ -17,9 +17,9 @@ from mkldist.core.wording import RowLabels, in_lines, pluralize
 from mkldist.data.checks import SPARSE_HINT, canonical, check_fits, numbered_features
 from mkldist.data.dataset import ImportSummary, RawData, SourceColumns
 from mkldist.data.opening import REWRITE, opened
+from mkldist.data.tables import QUERIES
 from mkldist.errors import DataError
 
-QUERIES = "qid"
 CORRECT = "Correct this line; scikit-learn's dump_svmlight_file writes such files"
 
 

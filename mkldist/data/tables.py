@@ -32,6 +32,7 @@ from mkldist.spec.kinds import Indefinite, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
+QUERIES = "qid"  # groups of rows in files of sparse rows
 LABEL_NAMES = frozenset(
     {"label", "labels", "class", "classes", "target", "y", "diagnosis", "outcome", "response"}
 )

@@ -44,7 +44,7 @@ from mkldist.data.labels import (
     without_label,
 )
 from mkldist.data.splits import group_numbers, partition_of_column, restricted
-from mkldist.data.svmlight_files import QUERIES
+from mkldist.data.tables import QUERIES
 from mkldist.errors import DataError
 from mkldist.spec.datasets import UNLABELLED, DatasetSpec, PreprocessingSpec, SplitsSpec
 

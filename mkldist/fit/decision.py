@@ -19,7 +19,6 @@ from mkldist.bank.bank_kernels import GivenKernel
 from mkldist.bank.passes import answered
 from mkldist.bank.requests import Combine, Matvec, Request
 from mkldist.bank.view import BankView
-from mkldist.calibration import Calibrated
 from mkldist.core.arrays import Array, Bools, Floats, Ints
 from mkldist.core.checksums import array_id
 from mkldist.data.dataset import Dataset
@@ -33,6 +32,8 @@ from mkldist.scores import constant_answers, predicted_classes
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from mkldist.calibration import Calibrated
 
 Labels = npt.NDArray[Any]
 

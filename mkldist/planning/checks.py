@@ -27,7 +27,6 @@ from mkldist.kernel_functions.custom import search_first
 from mkldist.kernels.evaluate import check_custom, check_points, check_scale
 from mkldist.kernels.graph import adjacency
 from mkldist.kernels.kernel_list import KernelList
-from mkldist.methods.components import imported_by
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.planning.model import BankFacts, DatasetFacts
 from mkldist.planning.planner import memory_of, most_points_of
@@ -91,7 +90,10 @@ def code_of_settings(where: str, settings: Mapping[str, Any]) -> Iterator[tuple[
     """Yield place and name of all that parameters of a method would import."""
     for parameter, given in settings.items():
         for value in given if isinstance(given, list) else [given]:
-            yield from ((f"{where}.{parameter}", name) for name in imported_by(value))
+            if isinstance(value, str):
+                from mkldist.methods.components import imported_by  # of such values alone
+
+                yield from ((f"{where}.{parameter}", name) for name in imported_by(value))
 
 
 def code_lines(spec: SweepSpec) -> Iterator[str]:

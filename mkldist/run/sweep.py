@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
-from mkldist.bank.cache import BankUse, removing_banks, using_banks
+from mkldist.bank.cache import BankUse, remove_stored, removing_banks, using_banks
 from mkldist.bank.store import list_banks
 from mkldist.core.durable import writing
 from mkldist.core.terminal import command_line
@@ -56,7 +56,6 @@ from mkldist.run.sweep_setup import (
     tree_facts,
     with_recorded,
 )
-from mkldist.run.upkeep import remove_stored
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from mkldist.bank.build import BuildReceipt
+from mkldist.bank.cache import remove_bank
 from mkldist.bank.readers import retried
 from mkldist.core.durable import refused_write, writing
 from mkldist.core.wording import pluralize
@@ -50,7 +51,6 @@ from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
 from mkldist.run.sweep_setup import BankKey, Work
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
-from mkldist.run.upkeep import remove_bank
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue, backends_of
 from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
 

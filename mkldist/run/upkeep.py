@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from mkldist.bank.byte_store import LAPLACIANS, open_bytes
-from mkldist.bank.cache import NodeCache, removing_banks
+from mkldist.bank.cache import NodeCache, remove_bank, removing_banks
 from mkldist.bank.store import BankStore, DamagedDescriptionError, list_banks
 from mkldist.core.wording import pluralize
 from mkldist.data.inputs import SUFFIX
@@ -133,20 +133,6 @@ def _stored(root: Path, bank: str, cache: NodeCache) -> StoredBank | None:
     copy = cache.path_of(store)
     words = ", ".join(str(store.attrs[key]) for key in ("dataset", "label") if key in store.attrs)
     return StoredBank(store, root, words, copy if copy.exists() else None)
-
-
-def remove_stored(root: Path, bank_id: str) -> None:
-    """Remove a bank below a folder, damaged or not, and its copy in the node cache."""
-    try:
-        remove_bank(BankStore.open(root, bank_id))
-    except StoreError:
-        open_bytes(root, bank_id).clear()
-
-
-def remove_bank(store: BankStore) -> None:
-    """Remove a bank and its copy in the node cache of this machine."""
-    NodeCache().remove(store)
-    store.delete()
 
 
 MODELS = "*.model"
