@@ -171,13 +171,9 @@ class BankInputs:
     def source(self) -> BankSource:
         """Return the source of the bank's values: kernels on points, or precomputed matrices."""
         if self.kernels is not None:
+            given, where = (self.dataset, self.points, self.rows), f"data set {self.dataset.name!r}"
             return self.kernels.source(
-                self.dataset,
-                self.points,
-                self.rows,
-                cosine=self.cosine,
-                device=self.device,
-                where=f"data set {self.dataset.name!r}: device",
+                *given, cosine=self.cosine, device=self.device, where=f"{where}: device"
             )
         if self.dataset.grams is None:
             raise DataError(self.dataset.name, "neither features nor Gram matrices")

@@ -245,8 +245,7 @@ def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
             )
         weighted = [key for key in ("class_weight", "weights") if getattr(dataset, key) is not None]
         problem = ProblemFacts(weighted=bool(weighted))
-        refusal = method.refuses(problem)
-        if refusal is not None:
+        if (refusal := method.refuses(problem)) is not None:
             raise SpecError(
                 f"{where}.name",
                 f"{entry.name}, which {refusal.reason}, but data set {dataset.name!r} has "
@@ -255,8 +254,7 @@ def check_method(spec: SweepSpec, where: str, entry: MethodSpec) -> None:
                 f"Or remove the method, or {weighted[0]}",
             )
     problem = ProblemFacts(shared_weights=entry.kernel_weights == "shared")
-    refusal = method.refuses(problem)
-    if refusal is not None:
+    if (refusal := method.refuses(problem)) is not None:
         raise SpecError(
             f"{where}.kernel_weights",
             f'"shared" for {entry.name}, which {refusal.reason}',
@@ -375,8 +373,7 @@ def check_labels(grids: Mapping[str, MethodGrid], dataset: Dataset) -> None:
     problem = ProblemFacts(targets=targets)
     for key, grid in grids.items():
         for params in grid.points:
-            refusal = grid.method.refuses(problem, params.target)
-            if refusal is None:
+            if (refusal := grid.method.refuses(problem, params.target)) is None:
                 continue
             loss = getattr(params, "loss", grid.method.loss)
             losses = losses_by_target(grid.method.params).get(Target.VALUES, [])
@@ -638,8 +635,7 @@ def check_factors(
         thin = [name for name in datasets if banks[name, bank.label].on_factors]
         for entry in (one for one in spec.methods if thin and one.runs_on(bank)):
             problem = ProblemFacts(factors=True, rounded=bank.dtype == "float32")
-            refusal = METHODS[entry.name].refuses(problem)
-            if refusal is None:
+            if (refusal := METHODS[entry.name].refuses(problem)) is None:
                 continue
             found = f"{entry.name} on bank {bank.label!r} of factors, but it {refusal.reason}"
             if refusal.part is not Part.ROUNDED:
