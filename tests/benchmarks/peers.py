@@ -151,7 +151,7 @@ def group_lasso(data_dir: Path | None) -> Iterator[Measured]:
 
     def by_kernels() -> mkldist.Solution:
         bank = mkldist.KernelBank(x, kernels, groups=names, normalisation="none")
-        return mkldist.solve("spicymkl", bank, y, loss="squared", C=strength, tol=1e-4)
+        return mkldist.solve("spicymkl", bank, y, loss="squared", C=1.0 / strength, tol=1e-4)
 
     def by_celer() -> Any:
         from celer import GroupLasso
