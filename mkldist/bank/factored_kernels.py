@@ -81,6 +81,9 @@ def expansion(
 
 
 FIRST_RANK = 100  # columns of a factor before any solution asks for more
+LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0  # of ranks from one solution to the next
+MANY = 5000  # points from which on factors take diagonals rather than so many columns
+MOST_CHANGES = 3  # of diagonals, before ranks grow after all
 TOLERANCE = 1e-3
 IN_MAKING = 3  # times the memory of a factor in the making, with that which it replaces
 PASS_VALUES = 2e12  # about an hour of one processor

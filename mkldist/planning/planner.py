@@ -20,7 +20,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mkldist.bank.bank import LAYOUT_VERSION, TileLayout
-from mkldist.bank.factored_kernels import FactorLimits, least_bytes
+from mkldist.bank.factored_kernels import (
+    LEAST_GROWTH,
+    MANY,
+    MOST_CHANGES,
+    MOST_GROWTH,
+    FactorLimits,
+    least_bytes,
+)
 from mkldist.bank.store import FACTORS_VERSION
 from mkldist.bank.view import takes_pass
 from mkldist.core.checksums import content_id
@@ -49,7 +56,6 @@ from mkldist.planning.model import (
 )
 from mkldist.solvers.base import Method, ProblemFacts, most_points
 from mkldist.solvers.grids import MethodGrid
-from mkldist.solvers.on_factors import LEAST_GROWTH, MANY, MOST_CHANGES, MOST_GROWTH
 from mkldist.spec.banks import FACTORS, BankSpec
 from mkldist.spec.datasets import DatasetSpec
 from mkldist.spec.model import MethodSpec, SweepSpec

@@ -71,6 +71,10 @@ from mkldist.bank.factor_bank import FactorBank
 from mkldist.bank.factored_kernels import (
     DRAWN,
     FIRST_RANK,
+    LEAST_GROWTH,
+    MANY,
+    MOST_CHANGES,
+    MOST_GROWTH,
     FactoredKernels,
     sampled_forms,
     sampled_values,
@@ -91,7 +95,6 @@ from mkldist.solvers.svm import EPS, best_bias
 
 SLACK = 0.25  # of the tolerance: less of the largest form may be missing
 POWER = 0.5  # of the ratio of what is lacking to what may be, by which ranks grow
-LEAST_GROWTH, MOST_GROWTH = 1.5, 4.0
 NARROW = 0.2  # share of the trace, of which a kernel's factor lacks more if it is narrow
 HOPELESS = 0.9  # share of the trace left, from which on more columns are no help
 TINY = float(np.finfo(float).tiny)
@@ -421,14 +424,12 @@ SHARE = 0.5  # of the tolerance that the gap on the factors may take
 FEW = 0.5  # share of active kernels up to which a pass over them alone pays
 SAMPLE_PAYS = 4  # values of a pass for each of a sample, from which on the sample pays
 MARGIN = 4.0  # standard errors that a statistical certificate adds to its estimates
-MOST_CHANGES = 3  # of diagonals, before ranks grow after all
 LIMITS = {
     "rank": StopReason.RANK_LIMIT,
     "memory": StopReason.MEMORY_LIMIT,
     "rounding": StopReason.STALLED,
     "time_limit": StopReason.TIME_LIMIT,
 }
-MANY = 5000  # points from which on factors take diagonals rather than so many columns
 POINT_SHARE = 0.9  # of the tolerance for a solver on the kernels; the rest is rounding
 POINT_ROUNDS = 10  # products of active kernels with the solution that such a solver may take
 

@@ -10,7 +10,7 @@ import pytest
 
 from mkldist.bank import factored_kernels
 from mkldist.bank.bank import MemoryBank, TileLayout
-from mkldist.bank.factored_kernels import FactorLimits, begin_factors
+from mkldist.bank.factored_kernels import MANY, MOST_CHANGES, FactorLimits, begin_factors
 from mkldist.bank.passes import answer
 from mkldist.bank.readers import StreamedBank
 from mkldist.bank.requests import Quadratic
@@ -35,7 +35,7 @@ from mkldist.planning.resolved import resolve
 from mkldist.solvers.base import Problem
 from mkldist.solvers.grids import MethodGrid
 from mkldist.solvers.lockstep import Job, drive, solve_alone
-from mkldist.solvers.on_factors import MANY, MOST_CHANGES, solve_on_factors
+from mkldist.solvers.on_factors import solve_on_factors
 from mkldist.spec.banks import BankSpec
 from mkldist.spec.datasets import GraphTable
 from mkldist.spec.model import SweepSpec
