@@ -57,21 +57,9 @@ from mkldist.methods.block_norm_losses import (
     Squared,
 )
 from mkldist.methods.components import plain, read
-from mkldist.methods.regularizers import (
-    BlockQ,
-    ElasticNet,
-    Regularizer,
-    block1,
-    uniform,
-)
+from mkldist.methods.regularizers import BlockQ, ElasticNet, Regularizer, block1, uniform
 from mkldist.optim.accuracy import EPS, form_rounding, relative_gap
-from mkldist.solvers.base import (
-    Problem,
-    Requesting,
-    Search,
-    Solution,
-    Steps,
-)
+from mkldist.solvers.base import Problem, Requesting, Search, Solution, Steps
 from mkldist.solvers.progress import DualBound, Own, StopReason
 from mkldist.solvers.queries import largest_forms
 from mkldist.solvers.solver_params import Effects, SolverParams

@@ -36,14 +36,7 @@ from mkldist.bank.requests import Combine, Quadratic
 from mkldist.core.arrays import Floats
 from mkldist.core.memory import MATRICES_PER_SOLVER
 from mkldist.methods.cut_bundle import WrapperBounds, binding_forms
-from mkldist.solvers.base import (
-    Counters,
-    Method,
-    Problem,
-    Requesting,
-    Solution,
-    Steps,
-)
+from mkldist.solvers.base import Counters, Method, Problem, Requesting, Solution, Steps
 from mkldist.solvers.progress import DualBound
 from mkldist.solvers.queries import best_multiple
 from mkldist.solvers.solver_params import HingeParams
