@@ -43,7 +43,7 @@ def test_only_the_limit_on_time_may_be_infinite():
 DEFINE = {
     "C", "lam", "p", "k", "q", "mix", "norm", "scale", "sigma", "bias", "loss", "epsilon", "form",
     "regularizer", "gamma_a", "gamma_i", "gamma_sigma", "C_min", "C_max", "C_num", "folds",
-    "kernel_number", "unit_norm",
+    "kernel_number", "penalty", "unit_norm",
 }  # fmt: skip
 """Parameters that define a problem, or choose one, in every method that has them."""
 
