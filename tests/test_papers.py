@@ -86,7 +86,8 @@ def test_the_small_command_runs_whole_and_so_does_the_python_beside_it(
     changes = small_changes(name)
     with run_small(name, tmp_path / "results", changes, n_workers=0) as tree:
         spec = load_sweep(SHIPPED[name])
-        reasons = {method.key: _reasons(method.model_dump()) for method in spec.methods}
+        limits = {"rank_limit"} if any(bank.rank for bank in spec.banks) else set()
+        reasons = {method.key: _reasons(method.model_dump()) | limits for method in spec.methods}
         nodes = method_nodes(tree)
         assert {node.name for node in nodes} == {method.key for method in spec.methods}
         for node in nodes:

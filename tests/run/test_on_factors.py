@@ -9,12 +9,12 @@ import pytest
 from mkldist.bank import factored_kernels
 from mkldist.bank.build import StoredPieces
 from mkldist.bank.cache import NodeFolders
-from mkldist.fit import engine as on_factors
 from mkldist.results.journal import RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run import tasks
 from mkldist.run.record_queue import unpacked
 from mkldist.run.tasks import BatchTask, solve_batch
+from mkldist.solvers import on_factors
 from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text, wait_until
 from tests.run.test_tasks import task_of
 
