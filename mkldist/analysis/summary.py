@@ -458,6 +458,8 @@ class SummaryTable:
                 break
         yield from parts
         words = caption(self.summary, self.shown)
+        if not (detail.others and detail.all_intervals):
+            words += "\nA wider terminal shows more scores and intervals."
         yield Text(f"{self.note}\n" * bool(self.note) + words, style="dim")
 
 
