@@ -88,7 +88,7 @@ CASES = [
 
 # As the papers print the algorithms.
 PRINTED: dict[str, Params] = {
-    "level": {"acceleration": "none", "far": 0.9, "near": 0.99, "stop": "point"},
+    "level": {"acceleration": "none", "near": 0.99, "stop": "point"},
     "silp": {"acceleration": "none", "stop": "point"},
     "simplemkl": {"curvature": False, "line_search": "golden-section"},
     "hessianmkl": {"acceleration": "none"},
