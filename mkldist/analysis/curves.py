@@ -138,9 +138,9 @@ def loss_by_active_kernels(tree: xr.DataTree) -> pd.DataFrame:
     >>> table = table.query("method == 'level'").round(3)  # doctest: +SKIP
     >>> table[["C", "active_kernels", "mean"]]  # doctest: +SKIP
           C  active_kernels   mean
-    3   0.1            29.4  0.050
-    4   1.0            35.8  0.038
-    5  10.0            33.2  0.037
+    3   0.1            33.0  0.048
+    4   1.0            38.4  0.037
+    5  10.0            35.6  0.035
     """
     rows = [row for node in method_nodes(tree) for row in _settings(node)]
     columns = ["dataset", "bank", "method", "active_kernels", *_LOSS]

@@ -74,10 +74,10 @@ def test_ids_are_those_of_stored_results():
         preprocessing={"fit": "all"},
         banks=[{"family": "xu2008", "normalisation": "trace"}],
     )
-    assert plan.id == "df3b677a0d56cca0ea53"
+    assert plan.id == "a29891d6823dca7a44f9"
     assert [bank.id for bank in plan.banks] == ["b42f1cb11cb8f368a677"]
-    assert [batch.id for batch in plan.batches] == ["5766835d68d5b257f636"]
-    assert [run.id for run in plan.runs] == ["e3944b98bf0d53ade4b0"]
+    assert [batch.id for batch in plan.batches] == ["ebcbee4149ac15acbb53"]
+    assert [run.id for run in plan.runs] == ["48abf7e470ec3e53f181"]
 
 
 @pytest.mark.parametrize(
