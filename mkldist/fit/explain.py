@@ -358,14 +358,15 @@ class ExplainedRuns:
             points = inputs.new_points(view, rows, learnt)
             for c, (weights, own) in enumerate(zip(all_weights, all_coefficients, strict=True)):
                 functions = BankFunctions.of(view, weights, own, float(bias[c]))
-                values[:, functions.kernels, c] = points.by_kernel(functions)[:, :, 0]
+                shares = points.by_kernel(functions)
+                values[:, functions.kernels, c] = shares[:, :, 0]
                 intercepts.append(functions.bias[0])
-                of_classes.append(functions)
+                of_classes.append((functions, shares))
             changes = {
                 own.level: np.concatenate(
                     [
-                        _changes(inputs, view, rows, learnt, one, own, record.kernels)[:, 1:]
-                        for one in of_classes
+                        _changes(inputs, view, rows, learnt, one, shares, own, record.kernels)
+                        for one, shares in of_classes
                     ],
                     axis=2,
                 )
@@ -403,7 +404,7 @@ class ExplainedRuns:
         over the splits.
         """
         total = [np.zeros((permutations, len(own.names))) for own in sets]
-        dataset = self.source.dataset
+        dataset, numbers = self.source.dataset, np.arange(n_kernels)
         for place, record in enumerate(self.records):
             split, rows, learnt_from = self._split(record)
             params = validate(METHODS[record.method].params, record.key, record.params)
@@ -419,18 +420,21 @@ class ExplainedRuns:
                     fit(bank, permuted, [run], fitted.append, scored=False)
                     if isinstance(fitted[0], FailedFit):
                         raise fitted[0].error
-                    solved = [(s.view, s.functions) for s in fitted[0].on_all_rows.values()]
-                    of_kernels = decision_shares(
-                        [
-                            (one.kernels, inputs.new_points(view, rows, learnt).by_kernel(one))
-                            for view, one in solved
-                        ],
-                        n_kernels,
-                    )
+                    solved = []
+                    for found in fitted[0].on_all_rows.values():
+                        points, one = inputs.new_points(found.view, rows, learnt), found.functions
+                        solved.append((found.view, one, points.by_kernel(one)))
+                    alone = [(one.kernels, parts) for _, one, parts in solved]
+                    of_kernels = decision_shares(alone, n_kernels)
                     for own, means in zip(sets, total, strict=True):
                         changes = [
-                            _changes(inputs, view, rows, learnt, one, own, np.arange(n_kernels))
-                            for view, one in (solved if own.columns else ())
+                            np.hstack(
+                                [
+                                    parts.sum(axis=1)[:, None],
+                                    _changes(inputs, view, rows, learnt, one, parts, own, numbers),
+                                ]
+                            )
+                            for view, one, parts in (solved if own.columns else ())
                         ]
                         # A decision that does not vary rests on nothing.
                         shares = np.nan_to_num(set_shares(own, of_kernels, changes))
@@ -468,12 +472,14 @@ def _changes(
     rows: Ints,
     learnt: Ints,
     functions: BankFunctions,
+    shares: Floats,
     sets: KernelSets,
     numbers: Ints,
 ) -> Floats:
-    """Return functions without intercepts at rows, and their changes by each set, (t, 1 + G, k).
+    """Return the changes of functions at rows by each set, (t, G, k).
 
-    A change is what functions lose where the features of the set stand at their means over the rows
+    `shares` (t, S, k) are those of their kernels there, as :meth:`NewPoints.by_kernel` has them.  A
+    change is what functions lose where the features of the set stand at their means over the rows
     that were learnt from; values that a row lacks stay so.  Only kernels with such features are
     computed again.  `numbers` (M,) are those that the view's kernels have in the sets.
     """
@@ -484,17 +490,14 @@ def _changes(
     means, points = sums / np.maximum(known.sum(axis=0), 1), inputs.points.copy()
     there = replace(inputs, points=points)
 
-    def values(of: BankFunctions) -> Floats:
-        return there.new_points(view, rows, learnt).by_kernel(of)
-
-    whole = values(functions)
-    found = [whole.sum(axis=1)]
+    found = []
     for columns, involved in zip(sets.columns, sets.involved, strict=True):
         some = np.flatnonzero(involved[numbers[functions.kernels]])
         block = np.ix_(rows, columns)
         own = points[block]
         points[block] = np.where(np.isnan(own), np.nan, means[columns])
-        found.append((whole[:, some] - values(functions.part(some))).sum(axis=1))
+        changed = there.new_points(view, rows, learnt).by_kernel(functions.part(some))
+        found.append((shares[:, some] - changed).sum(axis=1))
         points[block] = own
     return np.stack(found, axis=1)
 

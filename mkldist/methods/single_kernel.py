@@ -179,8 +179,8 @@ def stratified_folds(y: Floats, n_folds: int, row_groups: Ints | None = None) ->
     """Return masks (n,) of held-out points; the points of each class go to the folds in turn.
 
     There are as many folds as the smaller class has points if that is less, and none if a class has
-    fewer than two points.  Points in groups (n,) go to the folds of scikit-learn's
-    ``StratifiedGroupKFold``, at most as many as there are groups.
+    fewer than two points.  Points in groups (n,) go to :func:`mkldist.data.splits.group_folds`, at
+    most as many as there are groups.
     """
     n_folds = min(n_folds, int((y > 0).sum()), int((y < 0).sum()))
     if row_groups is not None:
@@ -188,11 +188,10 @@ def stratified_folds(y: Floats, n_folds: int, row_groups: Ints | None = None) ->
     if n_folds < 2:
         return []
     if row_groups is not None:
-        from sklearn.model_selection import StratifiedGroupKFold
+        from mkldist.data.splits import group_folds  # with scikit-learn, which few problems need
 
-        parts = StratifiedGroupKFold(n_folds).split(y, y > 0, row_groups)
-        held_out = [np.isin(np.arange(len(y)), part) for _, part in parts]
-        return [fold for fold in held_out if fold.any()]
+        parts = group_folds(n_folds, 1, 0, row_groups, y)
+        return [np.isin(np.arange(len(y)), part) for part in parts if len(part)]
     fold = np.empty(len(y), dtype=np.intp)
     for label in (-1.0, 1.0):
         members = np.flatnonzero(y == label)
