@@ -262,6 +262,18 @@ def _warn_of_other_rows(**parts: Any) -> None:
         warnings.warn(f"{error} Rows were taken by their places.", stacklevel=3)
 
 
+def _group_numbers(groups: Any, n_rows: int) -> Ints:
+    """Return the group of each row as a number."""
+    found = np.asarray(groups)
+    if found.shape != (n_rows,):
+        raise DataError("groups", f"shape {found.shape}", f"a group of each of {n_rows} rows")
+    numbers, _ = pd.factorize(found, sort=True)
+    if len(missing := np.flatnonzero(numbers < 0)):
+        hint = "Give such a row a group of its own, or leave it out"
+        raise DataError("groups", f"none of row {missing[0]}", "a group of each row", hint)
+    return numbers
+
+
 def positive(name: str, value: Any, *, or_zero: bool = False) -> float:
     """Return a parameter that is to be a finite number above 0, or 0 too where that is allowed."""
     is_number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
@@ -740,7 +752,8 @@ class SupervisedClassifier(KernelClassifier):
         sample_weight : (n,) array-like, optional
             Weights of the rows: how often each counts, in scores of folds too.
         groups : (n,) array-like, optional
-            Groups of rows that are not to be divided among folds, those of a method itself apart.
+            Group of each row, such as a patient.  No fold that chooses `C` or calibrates divides
+            a group; folds that a method makes itself, as ``best_single`` does, may.
 
         Raises
         ------
@@ -764,7 +777,7 @@ class SupervisedClassifier(KernelClassifier):
         X = pandas_frame(X)
         _warn_of_other_rows(X=X, y=y, sample_weight=sample_weight, groups=groups)
         rows, y = self._checked(X, y=y)
-        own_groups = None if groups is None else np.asarray(groups)
+        own_groups = None if groups is None else _group_numbers(groups, len(y))
         folds = self._given_folds(y, own_groups)
         beside = [y, *([] if groups is None else [own_groups]), *_sides(folds, len(y))]
         distinct = self._distinct(rows, sample_weight, *beside)
@@ -1055,7 +1068,8 @@ class MKLClassifierCV(SupervisedClassifier):
     On the training rows of every fold the solver goes through all `Cs`, each time from the last
     solution.  The `C` of the best mean score on the held-out rows is that of the fit on all rows;
     of equal scores that nearest to 1, the default of :class:`mkldist.MKLClassifier`.
-    All folds share the kernels, and the imputation and scaling, of all training rows.
+    All folds share the kernels, and the imputation and scaling, of all training rows, whose labels
+    play no part in these.
 
     Parameters
     ----------
@@ -1065,7 +1079,7 @@ class MKLClassifierCV(SupervisedClassifier):
         Values of `C` to choose from, by default 0.3, 1 and 3.
     cv : int, splitter or iterable, optional
         Folds as in scikit-learn.  By default three stratified ones, two where a class has
-        fewer rows or groups; they respect the `groups` of :meth:`fit`, as those of a number do.
+        fewer rows or groups.  These, and those of a number, keep the `groups` of :meth:`fit` whole.
     scoring : str or callable, optional
         Score as in scikit-learn, made of decision values or classes; by default accuracy.
     kernels, normalisation, impute, scale, tol, class_weight, shared_weights, calibration

@@ -30,8 +30,8 @@ from mkldist.spec.datasets import WORDS_FOR_FEATURES, PreprocessingSpec
 from mkldist.spec.kinds import Imputation, MissingView
 
 ENCODE = (
-    "Encode them before, as by sklearn.preprocessing.OneHotEncoder in a pipeline, drop "
-    "them, or set texts=[names] for kernels of texts"
+    'Give them the type "category" of pandas, encode them before, as by OneHotEncoder in a '
+    "pipeline, drop them, or set texts=[names] for kernels of texts"
 )
 EXAMPLE = 'columns by the names of views, such as {"clinical": [0, 1], "genes": slice(2, 50)}'
 CHOICES = (*get_args(MissingView), "error")

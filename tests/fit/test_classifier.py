@@ -485,6 +485,16 @@ def test_groups_of_rows_stay_together(wdbc_path):
     )
 
 
+@pytest.mark.parametrize(
+    "groups", [np.arange(59), np.arange(60)[:, None], [None, *range(59)], [np.nan, *range(59)]]
+)
+def test_each_row_needs_a_group(wdbc_path, groups):
+    X, y = wdbc_path[0][:60], wdbc_path[1][:60]
+    with pytest.raises(DataError) as caught:
+        MKLClassifierCV(Cs=[1.0], kernels=[Linear()]).fit(X, y, groups=groups)
+    assert caught.value.where == "groups"
+
+
 def test_few_rows_of_a_class_make_few_folds(wdbc_path):
     X, y = wdbc_path
     rows = np.concatenate([np.flatnonzero(y == 0)[:20], np.flatnonzero(y == 1)[:2]])
