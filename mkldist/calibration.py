@@ -99,10 +99,7 @@ class Calibrated:
         return float(self.curves[0].probabilities(np.array(self.threshold)))
 
     def predicted(self, values: Floats, order: Ints) -> Ints:
-        """Return the positions (t,) of the predicted classes at decision values.
-
-        `order` are the positions of several classes by precedence: a tie goes to the first.
-        """
+        """Return the positions (t,) of predicted classes; ties go to the first in `order`."""
         if len(self.curves) == 1:
             return (values[:, 0] >= self.threshold).astype(np.intp)
         weighted = values
@@ -139,10 +136,7 @@ def fit_calibration(
 
 
 def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
-    """Return the sigmoid of greatest likelihood, by damped Newton steps on standardised values.
-
-    Lin, Lin & Weng 2007, "A note on Platt's probabilistic outputs for support vector machines".
-    """
+    """Return the sigmoid of greatest likelihood, by damped Newton steps (Lin, Lin & Weng 2007)."""
     n_positive, n = float(weights[positive].sum()), float(weights.sum())
     targets = np.where(
         positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n - n_positive + 2.0)
@@ -217,11 +211,7 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
 def fit_curves(
     values: Floats, numbers: Ints, method: str = "sigmoid", weights: Floats | None = None
 ) -> tuple[Calibration, ...]:
-    """Fit the probabilities of the second of two classes, or of each of several against the rest.
-
-    The held-out decision values are (n, 1) for two classes, else (n, k); `numbers` (n,) are the
-    classes of the rows, from 0.
-    """
+    """Fit probabilities of the second of two classes, values (n, 1), or of each of k, (n, k)."""
     first = 1 if values.shape[1] == 1 else 0
     return tuple(
         fit_calibration(own, numbers == c, method, weights) for c, own in enumerate(values.T, first)

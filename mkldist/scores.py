@@ -210,11 +210,7 @@ def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> 
 
 
 def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:
-    """Return the scores of a part of a split under the names that records give them.
-
-    Scores of the ``test`` part keep their names.  In the names of another part, its own name takes
-    the place of ``test``, or stands in front.
-    """
+    """Return the scores of a part under their record names, without ``test`` for other parts."""
     if part == "test":
         return dict(found)
     return {f"{part}_{name.removeprefix('test_')}": value for name, value in found.items()}

@@ -245,11 +245,7 @@ def every_two(results: Results) -> Callable[[Place, Place], bool]:
 def matching(
     first: Results, second: Results, methods: tuple[str, str] | None = None
 ) -> Callable[[Place, Place], bool]:
-    """Return the function that tells which methods of two results are to be compared.
-
-    Methods are compared on the same bank where there are several, unless a name has its bank before
-    it; and never with themselves.
-    """
+    """Return the function that tells which methods of two results are to be compared."""
     names = [{(p["dataset"], p["method"]) for p in results.places()} for results in (first, second)]
     by_name = bool(names[0] & names[1])
     several = any(len({p["bank"] for p in results.places()}) > 1 for results in (first, second))
@@ -428,11 +424,7 @@ def compare_results(
     matches: Callable[[dict[str, str], dict[str, str]], bool],
     rope: float | None = None,
 ) -> ResultsComparison:
-    """Compare methods of two results on the splits that they share.
-
-    Training parts of splits overlap, so tests within a data set are the corrected resampled t-test
-    (Nadeau & Bengio 2003) and its Bayesian form (Benavoli et al. 2017).
-    """
+    """Compare methods of two results on the splits that they share."""
     pairs, unpaired = paired(first, second, matches)
     compared = [compare_pair(pair, rope) for pair in pairs]
     tests = [pair.test for pair in pairs]
@@ -501,10 +493,7 @@ def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
 
 
 def over_data_sets(compared: Sequence[PairComparison]) -> tuple[OverDataSets, ...]:
-    """Compare the pairs of methods that several data sets have, over these.
-
-    Losses of real values, in the units of their labels, count as shares of the second method's.
-    """
+    """Compare pairs of methods over several data sets; real losses as shares of the second's."""
     groups: dict[tuple[str, str, str], list[PairComparison]] = {}
     for one in compared:
         groups.setdefault((one.first, one.second, one.loss), []).append(one)

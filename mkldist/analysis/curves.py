@@ -492,11 +492,7 @@ def _mean_curve(
 
 
 def out_of_split_probabilities(decisions: list[Decisions]) -> list[Floats]:
-    """Return probabilities of the class at the rows of each split, by a sigmoid of other splits.
-
-    Rows that both have do not count.  One split has a sigmoid of its own rows, whose probabilities
-    are fitted to their labels.
-    """
+    """Return probabilities at the rows of each split, by a sigmoid of other splits if it can."""
     found = []
     for one in decisions:
         others = [other for other in decisions if other is not one]

@@ -391,10 +391,7 @@ def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) 
 
 
 def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Floats:
-    """Return the rise of the loss where the part of each set is replaced by its mean, (G,).
-
-    Of more than :data:`MOST` sets, those of small decision `shares` (G,) have NaN.
-    """
+    """Return the rise of the loss without each set, (G,); NaN but for the `MOST` largest."""
     place = sets.place[parts.kernels]
     whole = parts.values.sum(axis=1) + parts.bias
     loss, found = parts.loss(whole), np.zeros(len(sets.names))

@@ -239,11 +239,7 @@ TO_TRY = {
 
 
 def only_shifted(differences: Floats) -> bool:
-    """Return True if all differences are the same other than 0: their spread tells nothing.
-
-    Errors of few rows are coarse, so that a few splits may have equal differences by chance.  A
-    test that took their spread for zero would be sure of anything.
-    """
+    """Return True if all differences are equal and not 0: a test would take no spread for sure."""
     size = float(np.abs(differences).max())
     return size > 0.0 and float(np.ptp(differences)) <= 1e-12 * size
 
@@ -394,10 +390,7 @@ def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.Data
 
 
 def test_of(dataset: str, sides: Sequence[tuple[str, Floats]]) -> Hashable:
-    """Return what copies of a test share: the methods, whatever their banks, and their losses.
-
-    A method without kernels is the same on every bank.
-    """
+    """Return what copies of a test share: the methods, whatever their banks, and their losses."""
     return dataset, frozenset((method, losses.tobytes()) for method, losses in sides)
 
 
@@ -412,10 +405,7 @@ class RanksOverDataSets:
 
 
 def without_gaps(losses: pd.DataFrame) -> pd.DataFrame:
-    """Return losses (splits, methods) of the methods that lack no split that another has.
-
-    The mean loss of a method on fewer splits is one of other points, perhaps of easier ones.
-    """
+    """Return losses (splits, methods) of the methods that lack no split that another has."""
     return losses.dropna(axis="index", how="all").dropna(axis="columns")
 
 
@@ -454,11 +444,7 @@ def ranks_of(compared: Sequence[Compared]) -> RanksOverDataSets | None:
 
 
 def loss_name(nodes: Sequence[xr.DataTree]) -> str:
-    """Return the name of the variable whose loss compares nodes of a data set.
-
-    It is that of the sweep's metric on the test part, or on the unlabelled points if only these
-    have it.  Its losses are those of :func:`mkldist.results.rows.complete_losses`.
-    """
+    """Return the variable whose loss compares nodes: on the test part, or unlabelled points."""
     metric = metric_of(nodes[0].attrs)
     names = [metric.variable(part) for part in ("test", "unlabelled")]
     for name in names:

@@ -102,11 +102,7 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
 
 
 def known_interval(values: Floats, overlap: Overlap) -> Interval:
-    """Return what :func:`corrected_interval` does of the values that are not NaN.
-
-    The ends are NaN for one value and for values that do not differ, whose spread tells nothing;
-    the mean too for none.
-    """
+    """Return :func:`corrected_interval` of values that are not NaN; NaN ends without a spread."""
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if len(known) and np.ptp(known) > 1e-12 * np.abs(known).max():
@@ -287,11 +283,7 @@ def holm(p_values: Floats, tests: Sequence[Hashable] | None = None) -> Floats:
 
 
 def largest_of_series(places: Sequence[tuple[str, float]]) -> list[int]:
-    """Return the positions of the largest data set of each series, in order.
-
-    The sizes of a scaling study are nested samples of one data set, and no test over data sets may
-    count them as several.
-    """
+    """Return the positions of the largest data set of each series of nested samples."""
     largest: dict[str, int] = {}
     for number, (series, size) in enumerate(places):
         if series not in largest or size > places[largest[series]][1]:

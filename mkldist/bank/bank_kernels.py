@@ -225,10 +225,7 @@ class BankKernels:
         *,
         cosine: bool,
     ) -> Iterator[Floats]:
-        """Yield the values of some kernels, at least one, between two sets of rows of the data set.
-
-        Kernels and rows are numbers (S,), (r,) and (c,); the rest is as for :meth:`source`.
-        """
+        """Yield the values of some kernels (S,) between rows (r,) and (c,) of the data set."""
         texts = None if dataset.texts is None else dataset.texts.values
 
         def at(some: Ints) -> Points:
@@ -250,10 +247,7 @@ class BankKernels:
         *,
         cosine: bool,
     ) -> Iterator[Floats]:
-        """Yield the values of each of some kernels between two sets of points, `rows` and `cols`.
-
-        `gram` returns the (r, c) values of a given matrix; the rest is as for :meth:`source`.
-        """
+        """Yield values of kernels between points; `gram` returns those of a given matrix."""
         n_own, n_texts, _ = self._sizes
         kinds = np.searchsorted([n_own, n_own + n_texts], kernels, side="right")
         for some in np.split(kernels, np.flatnonzero(np.diff(kinds)) + 1):
@@ -389,10 +383,7 @@ def _words(entry: KernelSpec) -> Sequence[object]:
 
 
 def _default_family(dataset: Dataset) -> tuple[KernelSpec, ...]:
-    """Return the default kernels on the features of a data set, or on each view, and beside them.
-
-    Features of no view, besides others, make kernels on all features too.
-    """
+    """Return the default kernels on all features, or on each view and on features of no view."""
     sizes = {name: len(view.columns) for name, view in dataset.views.items()}
     sizes = {name: size for name, size in sizes.items() if size}
     of_views = {column for view in dataset.views.values() for column in view.columns}
@@ -407,11 +398,7 @@ def _default_family(dataset: Dataset) -> tuple[KernelSpec, ...]:
 
 
 def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:
-    """Return True for an entry of texts: a function of texts, or of the user on columns of texts.
-
-    Raise SpecError for a function of texts without texts or on features, a function of numbers on
-    texts, and a function of the user on both.
-    """
+    """Return True for an entry of texts; refuse a function on columns that it cannot take."""
     numbers = {*dataset.groups, *dataset.feature_names}
     named = [word for word in _words(entry) if isinstance(word, str)]
     texts = () if dataset.texts is None else (*dataset.texts.names, *dataset.texts.views)

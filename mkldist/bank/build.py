@@ -40,11 +40,7 @@ class BuildReceipt:
 
 
 class BlockBuilder:
-    """Context manager that computes, stores and counts the blocks that a store lacks.
-
-    When a bank is loaded, a thread stores its new blocks while the bank is used already.  Leaving
-    the context waits for that thread.
-    """
+    """Context manager that computes, stores and counts the blocks that a store lacks."""
 
     def __init__(self, source: BankSource, store: BankStore) -> None:
         n_kernels, n_points = store.shape.n_kernels, store.shape.layout.n_points

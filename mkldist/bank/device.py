@@ -43,10 +43,7 @@ def inner_products(device: Device, left: Any, right: Any) -> Any:
 
 
 def squared_distances(device: Device, left: Any, right: Any) -> Any:
-    """Return ``|x - z|²`` of points (r, s) and (c, s), (r, c).
-
-    Points of many features are centred, so that ``|x|² + |z|² - 2 x'z`` loses few digits.
-    """
+    """Return ``|x - z|²`` of points (r, s) and (c, s), (r, c); many features are centred before."""
     xp = device.xp
     if left.shape[1] > WIDE:
         squares = (xp.sum(points * points, axis=1) for points in (left, right))
@@ -237,10 +234,7 @@ class DevicePasses:
         return DevicePasses(self.values.select(index))
 
     def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
-        """Return ``K V`` of some kernels between all points and some, (S, n, R).
-
-        `kernels` (S,): the kernels. `columns` (c,): some points. `vectors` (c, R): V.
-        """
+        """Return ``K V`` of kernels (S,) between all points and `columns` (c,), (S, n, R)."""
         found = np.zeros((len(kernels), self.n_points, vectors.shape[1]))
         for rows, place, part in self._parts(kernels, None, columns, vectors):
             found[place, rows] += self.device.host(part)
@@ -249,10 +243,7 @@ class DevicePasses:
     def expansion(
         self, kernels: Ints, weights: Floats, columns: Ints, vectors: Floats, rows: Ints
     ) -> Floats:
-        """Return ``sum_s w_s K_s V`` of some kernels between some points and others, (r, R).
-
-        `kernels`, `weights` (S,): the kernels and their weights. `rows` (r,): other points.
-        """
+        """Return ``sum_s w_s K_s V`` of kernels (S,) between `columns` and `rows`, (r, R)."""
         found = self.device.zeros((len(rows), vectors.shape[1]))
         for here, place, part in self._parts(kernels, rows, columns, vectors):
             found[here, :] = found[here, :] + float(weights[place]) * part

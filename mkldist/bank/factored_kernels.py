@@ -197,10 +197,7 @@ class FactoredKernels:
         )
 
     def exactly(self, request: Request) -> Floats:
-        """Answer a request by the kernels themselves, computed in one pass at most.
-
-        Quadratic forms take their values between the points alone where vectors are not zero.
-        """
+        """Answer a request by the kernels themselves, computed in one pass at most."""
         source = self.source
         if isinstance(request, Quadratic):
             used = np.flatnonzero(request.vectors.reshape(source.n_points, -1).any(axis=1))
@@ -224,10 +221,7 @@ class FactoredKernels:
         return replace(self, factors=self.factors.copy())
 
     def with_diagonals(self, times: Floats) -> FactoredKernels:
-        """Return the same kernels, with factors to which what they lack of diagonals is added.
-
-        `times` (M,): factors by which what they lack is multiplied.
-        """
+        """Return the kernels with factors to which `times` (M,) the lacking diagonals is added."""
         exact = self.factors.exact
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))
@@ -235,30 +229,19 @@ class FactoredKernels:
         return replace(self, factors=FactorBank(own.factors, exact, times, own.cache, own.products))
 
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
-        """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
-
-        `weights` (M,): weights of the kernels. `vectors` (n, R): V; kernel values are computed
-        where it is not zero. `rows` (r,): the rows; None for all.
-        """
+        """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or its `rows` (r,)."""
         return expansion(
             self.source, weights * self.scale, vectors, self.counter, self.threads, rows
         )
 
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).
-
-        `kernels` (S,): the kernels. `vectors` (n,) or (n, R): the vectors v.
-        """
+        """Return ``v'(K_m - G_m G_m')v`` of kernels (S,) by a pass, for vectors (n,) or (n, R)."""
         part = self.select(kernels)
         [found] = answer_views([(part.view, Quadratic(vectors))])
         return part.exactly(Quadratic(vectors)) - found
 
     def lengthen(self, ranks: Mapping[int, int]) -> list[int]:
-        """Make factors longer as far as the limits allow; return the kernels whose rank rose.
-
-        The bank keeps its place, so that views of it have the longer factors.  No solver may be at
-        work on it.
-        """
+        """Make factors longer within the limits, in place; return the kernels whose rank rose."""
         bank, before = self.factors, [factor.rank for factor in self.factors.factors]
         most = min(self.limits.most(self.source.n_points), self._most_in_memory)
         numbers = self.numbers.tolist()
@@ -273,10 +256,7 @@ class FactoredKernels:
         return [one.kernel for one in longer if bank.factors[one.kernel].rank > before[one.kernel]]
 
     def limit_on(self, kernels: Iterable[int]) -> str:
-        """Return what keeps the factors of some kernels from more columns.
-
-        It is ``"rank"`` or ``"memory"``, or ``"rounding"`` where a factor is its kernel already.
-        """
+        """Return what limits factors of some kernels: ``rank``, ``memory`` or ``rounding``."""
         least = min(self.factors.factors[m].rank for m in kernels)
         if least >= self.limits.most(self.source.n_points):
             return "rank"
@@ -338,10 +318,7 @@ def _made(
     cache: FactorCache | None,
     begun: FactorBank | None = None,
 ) -> Iterator[ThinFactor]:
-    """Make factors in order, or take them from the store, several at once as memory allows.
-
-    Those that are begun go on.
-    """
+    """Make factors in order, go on with begun ones, or take stored ones, as memory allows."""
 
     def work(one: _Wanted) -> ThinFactor:
         factor = factorised(

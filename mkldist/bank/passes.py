@@ -31,12 +31,7 @@ from mkldist.optim.box_qp import newton_steps, pair_updates
 
 
 class DiagonalSums:
-    """The answer to a :class:`Diagonal`, gathered part by part.
-
-    Each sum adds one point after the other, so it does not depend on the sizes of the parts.
-
-    `sums` (M, R): sums over the parts so far.
-    """
+    """The answer to a :class:`Diagonal`: `sums` (M, R), added up point by point, part by part."""
 
     def __init__(self, request: Diagonal, n_kernels: int) -> None:
         self._weights = request.weights
@@ -283,11 +278,7 @@ def _combinations(
 def combine_sparse(
     bank: Bank, combines: dict[int, Combine]
 ) -> tuple[dict[int, Floats], list[WeightedSum]]:
-    """Write the combinations of few kernels, and return those that are left.
-
-    Returns `answers`: the arrays of all answers, by the positions of the requests. Returns `dense`:
-    combinations of many kernels, whose targets in `answers` are not written yet.
-    """
+    """Write combinations of few kernels; return answers by position, and the dense ones left."""
     answers: dict[int, Floats] = {}
     sparse: list[WeightedSum] = []
     dense: list[WeightedSum] = []
@@ -334,11 +325,7 @@ def _traverse(
 
 
 def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Floats) -> Floats:
-    """Return sums to which combinations of all kernels are added, as a pass adds them.
-
-    `weights` (R, M): weights of its kernels. `sums` (R, e): sums over the kernels before these.
-    The result is in memory of its own.
-    """
+    """Return new sums (R, e) to which combinations of all kernels are added, as by a pass."""
     combined = np.array(sums, dtype=np.float64)
     kernels = slice(0, bank.n_kernels)
     for slab in slabs(bank.layout, entries):

@@ -34,10 +34,7 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
 
 
 def flat(values: Floating) -> tuple[Floating, int]:
-    """Return all entries of rows (k, E) in one dimension, and the distance from row to row.
-
-    Nothing is copied where the entries of a row lie side by side.  The entries cannot be written.
-    """
+    """Return all entries of rows (k, E) in one read-only dimension, and the step between rows."""
     if values.flags.c_contiguous:
         return read_only(values.reshape(-1)), values.shape[1]
     size = values.itemsize
@@ -328,10 +325,7 @@ def _add_products(
 def _add_both(
     memory: Floating, first: int, right: Floats, left: Floats, above: Floats, below: Floats
 ) -> None:
-    """Add ``tile @ right`` to `above` and ``tile' @ left`` to `below`; each entry is read once.
-
-    The tile begins at `first`.
-    """
+    """Add ``tile @ right`` to `above`, ``tile' @ left`` to `below`; it begins at `first`."""
     edge = len(right)
     whole = edge - edge % 4
     for i in range(0, whole, 4):

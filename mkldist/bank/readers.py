@@ -35,10 +35,7 @@ from mkldist.errors import StoreError, UnreadableError
 
 
 class BankBuffer:
-    """Memory for the entries of one bank, reused for the next bank.
-
-    Pages that a process has not touched yet are slower to fill than kernels are to compute.
-    """
+    """Memory for one bank after another, because pages never touched before are slow to fill."""
 
     def __init__(self) -> None:
         self._memory = np.empty(0, dtype=np.uint8)
@@ -233,13 +230,7 @@ class MappedBank(ArrayBank):
 
 
 class StreamedBank(CachedRowsBank):
-    """A bank read from a Gram store, out of core.
-
-    In a pass a thread reads one block ahead, into two buffers in turn.  Single kernels are kept in
-    memory, because solvers come back to their active kernels.
-
-    `row_cache_bytes`: memory for single kernels; at least one is kept.
-    """
+    """A bank streamed from a Gram store, a block ahead; `row_cache_bytes` hold single kernels."""
 
     def __init__(self, store: BankStore, row_cache_bytes: int) -> None:
         super().__init__(store.shape.n_kernels, store.shape.layout, store.dtype, row_cache_bytes)

@@ -83,10 +83,7 @@ class RecomputedBank(CachedRowsBank):
         self._apart = source if isinstance(source, ArraySource) else passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
-        """Answer a request on the device of the source, or by given matrices as they lie.
-
-        An answer that is not finite is left to the loops, which name the kernel.
-        """
+        """Answer a request by the device or given matrices; None leaves it to the loops."""
         if self._apart is None:
             return None
         answer = self._apart.answer(request)
@@ -229,10 +226,7 @@ def has_point_products(source: BankSource) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Loops:
-    """Kernels on points (n, d) by compiled loops, as :class:`DevicePasses` has them by a device.
-
-    Ascending kernels take least.  The processor time of a call is added to `seconds`.
-    """
+    """Kernels on points (n, d) by compiled loops, whose processor time is added to `seconds`."""
 
     points: Floats
     kernels: KernelList
@@ -323,10 +317,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class _Steps(NamedTuple):
-    """Vectors that were added up since the last whole one, and the products of kernels with them.
-
-    They are the kernels, the sum, the sum of absolute values, and the products (S, n).
-    """
+    """Kernels, sum and sum of sizes of vectors since the last whole one, and products (S, n)."""
 
     kernels: Ints
     change: Floats

@@ -73,10 +73,7 @@ class ViewKernels:
 
 
 def centred_matrices(matrices: Floats, shares: Floats | None = None) -> Floats:
-    """Return ``H W H'``, ``H = I - 1p'``, for symmetric (..., n, n) matrices, overwriting them.
-
-    `shares` are p, (n,), of sum 1; by default 1/n.
-    """
+    """Return ``H W H'``, ``H = I - 1p'``, of (..., n, n) matrices, overwritten; p is `shares`."""
     means = np.average(matrices, axis=-1, weights=shares)
     overall = np.average(means, axis=-1, weights=shares)[..., None, None]
     matrices -= means[..., None, :]
@@ -127,10 +124,7 @@ class BankView:
 
     @property
     def id(self) -> str:
-        """Content hash of all that tells the view's kernels from those of other views of the bank.
-
-        Views of the same points have the same kernels, up to scale.
-        """
+        """Content hash that views of a bank share where their kernels are the same up to scale."""
         shares = () if self.shares is None else (self.shares,)
         return array_id(self.index, self.scale, np.array(self.centred), *shares)
 
@@ -339,10 +333,7 @@ def _scales(
     presence: Presence | None,
     weights: Floats | None,
 ) -> list[tuple[Floats, Floats | None]]:
-    """Return the factors of all kernels on each set of points, by one pass at most, and traces.
-
-    The traces are None if no factor depends on them, and where points have weights.
-    """
+    """Return factors of all kernels on each set of points, by one pass, and traces if needed."""
     parts = divisors(normalisations)
     if not indices or not parts:
         return [(np.ones(bank.n_kernels), None) for _ in indices]

@@ -410,10 +410,7 @@ def _dependence(look: TableProfile) -> Iterator[str]:
 
 
 def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:
-    """Return why a sweep cannot keep the rows of a group together, in words; empty if it can.
-
-    It needs rows of each class in both parts of each split, and in inner folds if there are some.
-    """
+    """Return why a sweep cannot keep groups of rows together in words, or an empty text."""
     if column.n_missing:
         return f", once each row has one ({column.n_missing} have none)"
     label, groups = look.columns[look.label], group_numbers(np.array(column.values), "groups")

@@ -81,10 +81,7 @@ def compiled(
 
 
 class CompiledFunction:
-    """A function that numba compiles when Python, or another compiled function, first calls it.
-
-    Attributes of numba's dispatcher, such as ``signatures`` and ``py_func``, are found here too.
-    """
+    """A function that numba compiles at its first call, with the attributes of the dispatcher."""
 
     def __init__(
         self,
@@ -128,10 +125,7 @@ class CompiledFunction:
         return cast("Callable[..., Any]", self.dispatcher)
 
     def _in_python(self, *arguments: Any) -> Any:
-        """Call the function in Python, as quiet about floats as machine code is.
-
-        Scalars of numpy, which it may return, become those of Python, which machine code returns.
-        """
+        """Call the function in Python, as quiet about floats and with results as machine code."""
         with np.errstate(all="ignore"):
             found = self._function(*arguments)
         return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
@@ -213,10 +207,7 @@ _THIS_THREAD = threading.local()
 
 
 def preparation_seconds() -> tuple[float, float]:
-    """Return the wall and the processor time that this thread spent on preparing functions.
-
-    It prepares a function while it compiles or loads it, and while Python does its work before.
-    """
+    """Return the wall and the processor time that this thread spent on preparing functions."""
     return getattr(_THIS_THREAD, "spent", (0.0, 0.0))
 
 

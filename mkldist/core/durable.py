@@ -136,11 +136,7 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_temporaries(folder: Path) -> int:
-    """Remove the temporary entries of killed processes from a folder, and return their number.
-
-    An entry of this machine goes once its process has ended.  An entry of another machine, whose
-    processes cannot be asked, goes after an hour without a change.
-    """
+    """Remove temporary entries of ended processes (elsewhere: an hour old); return how many."""
     removed, names = 0, list[str]()
     with suppress(OSError):
         names = os.listdir(folder)  # noqa: PTH208, tens of thousands of them
@@ -161,10 +157,7 @@ def leads_to_nothing(path: Path) -> bool:
 
 
 def discard(path: Path) -> Path | None:
-    """Remove a file or link; move a folder away, which may hold what nobody can make again.
-
-    Returns the new place of a folder, beside the old one with a name that ends in ``.moved``.
-    """
+    """Remove a file or link; move a folder to a name in ``.moved``, and return its new place."""
     if path.is_dir() and not path.is_symlink():
         return move_away(path)
     path.unlink(missing_ok=True)
@@ -179,10 +172,7 @@ def move_away(path: Path) -> Path:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process of this machine has the given id and has not ended.
-
-    Where nobody waits for killed processes, as in a container, their ids stay; they have ended.
-    """
+    """Return True if a process of this machine has the id and has not ended, as zombies have."""
     import psutil
 
     try:
@@ -249,10 +239,7 @@ def check_apart(target: Path, inputs: Iterable[Path]) -> None:
 
 
 def refused_write(error: BaseException) -> OutputError | None:
-    """Return the OutputError that an error is, or that it was raised from; None if neither.
-
-    Errors that were merely being handled when this one was raised do not count.
-    """
+    """Return the OutputError that an error is, or was raised ``from``; None if neither."""
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, OutputError):
         seen = seen.__cause__
@@ -261,10 +248,7 @@ def refused_write(error: BaseException) -> OutputError | None:
 
 @contextmanager
 def writing(where: Path | str) -> Iterator[None]:
-    """Turn the error of a full, failing or forbidden file system into an OutputError.
-
-    The context is for writes alone: a read may be forbidden too, and would be called a write.
-    """
+    """Turn the error of a full, failing or forbidden file system in a write into an OutputError."""
     try:
         yield
     except OSError as error:
@@ -305,11 +289,7 @@ def _is_abandoned(path: Path) -> bool:
 
 @cache
 def machine_id() -> str:
-    """Return a name of the machine, or container, whose processes see each other's ids.
-
-    Host names do not tell containers apart that share one, nor machines that are all called
-    ``localhost``.  The boot id and the namespace of process ids do, where the system has them.
-    """
+    """Return a name of the machine or container in which processes see each other's ids."""
     boot = Path("/proc/sys/kernel/random/boot_id")
     try:
         seen = f"{boot.read_text()} {Path('/proc/self/ns/pid').readlink()}"

@@ -43,10 +43,7 @@ class Metric:
         return f"{part}_{self.name}"
 
     def loss(self, value: Any) -> Any:
-        """Return what is the less the better: the value, or 1 less a value that is better greater.
-
-        The same function turns a loss into the value.  It takes numbers and arrays.
-        """
+        """Return what is the less the better, value or 1 - value; or undo it."""
         return 1.0 - value if self.greater else value
 
     def heading(self, part: str) -> str:

@@ -34,11 +34,7 @@ def command_line(*words: object) -> str:
 
 
 def standard_output() -> Console:
-    """Return the console of standard output.
-
-    Other programs read what is piped: it is as wide as it needs to be, so that names stay whole,
-    unless the variable COLUMNS has a width.
-    """
+    """Return the console of standard output, which is as wide as it needs to be where piped."""
     from rich.console import Console
 
     console = Console(markup=False, emoji=False)
@@ -81,10 +77,7 @@ if hasattr(signal, "SIGHUP"):  # Windows has none
 
 
 def interrupt_by_all_signals() -> None:
-    """Have SIGTERM and SIGHUP interrupt this program as Ctrl-C does.
-
-    A signal that is ignored, as SIGHUP under ``nohup``, or handled already stays so.
-    """
+    """Have SIGTERM and SIGHUP, unless ignored or handled, interrupt the program as Ctrl-C does."""
     if threading.current_thread() is threading.main_thread():
         for each in HANDLED:
             if signal.getsignal(each) is signal.SIG_DFL:
@@ -123,10 +116,7 @@ def delayed_interrupts() -> Iterator[None]:
 
 @contextmanager
 def own_handlers() -> Iterator[None]:
-    """Restore the handlers of signals at the end of the context.
-
-    Modules of others may set handlers when they are imported, as dask-jobqueue does for Ctrl-C.
-    """
+    """Restore the handlers of signals at the end, since imports may set some (dask-jobqueue)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,11 +24,7 @@ GROUPS = Path("/sys/fs/cgroup")
 
 @cache
 def n_processors() -> int:
-    """Return the number of processors that this process may run on.
-
-    A container may be given less than the machine has: the quota of its control group counts,
-    rounded up.
-    """
+    """Return the number of processors of this process, by the quota of its control group too."""
     count = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -125,10 +121,7 @@ class _SharedLimit:
                 library.clear_controlling_thread(force=True)
 
     def _loaded_libraries(self) -> Any:
-        """Return the libraries of linear algebra of this process.
-
-        A search takes milliseconds, so it is repeated only after imports, which load libraries.
-        """
+        """Return the loaded libraries of linear algebra, searched again after imports alone."""
         if self._libraries is None or self._modules != len(sys.modules):
             from threadpoolctl import ThreadpoolController
 

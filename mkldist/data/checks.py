@@ -82,10 +82,7 @@ NAME_BYTES = 128  # of a feature in memory: its name, and where it stands
 
 
 def numbered_features(n_features: int, where: str, letter: str = "f") -> tuple[str, ...]:
-    """Return the names f0, f1, … of features that have none.
-
-    A sparse matrix of a few bytes may claim any number of columns.
-    """
+    """Return the names f0, f1, … of features that have none."""
     check_fits(NAME_BYTES * n_features, where, "Leave out columns without entries", "the names")
     return tuple(f"{letter}{i}" for i in range(n_features))
 

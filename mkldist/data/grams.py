@@ -139,10 +139,7 @@ def _instead_of(shape: tuple[int, ...]) -> str:
 
 
 def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
-    """Raise GramError if an (n, n) matrix has an entry that is not finite, or one too large.
-
-    The largest entry of a positive semi-definite matrix stands on its diagonal.
-    """
+    """Raise GramError if an (n, n) matrix has an entry not finite, or too large on its diagonal."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if np.isfinite(total) or np.isfinite(matrix).all():
@@ -157,10 +154,7 @@ def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
 
 
 def symmetric(matrix: Floats, tolerance: float, where: str) -> Floats:
-    """Return an (n, n) matrix, or the mean of its triangles where these differ by rounding.
-
-    One that is not finite, or not symmetric to ``tolerance max|K|``, is refused.
-    """
+    """Return an (n, n) matrix symmetric to ``tolerance max|K|`` made exactly so; refuse others."""
     check_finite(matrix, where)
     if np.array_equal(matrix, matrix.T):
         return matrix

@@ -37,10 +37,7 @@ def number_name(number: float) -> str:
 
 
 def name_of_number(text: str) -> str | None:
-    """Return the one name of the number that a text stands for; None if it is no finite number.
-
-    Whole numbers keep all of their digits, more than float64 has.
-    """
+    """Return the one name, with all digits, of the finite number of a text, or None."""
     number = finite_number(text)
     if number is None:
         return None

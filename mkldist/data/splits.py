@@ -193,10 +193,7 @@ def holdouts(
 def repeated_folds(
     n_folds: int, n_repeats: int, seed: int, n_points: int, labels: Any = None
 ) -> Iterator[Ints]:
-    """Yield the ascending rows of each fold of scikit-learn's ``RepeatedKFold``.
-
-    With `labels` (n,) the folds are stratified.  Those of one repetition are adjacent.
-    """
+    """Yield the ascending rows of each fold of scikit-learn's ``Repeated(Stratified)KFold``."""
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
     splitter = RepeatedKFold if labels is None else RepeatedStratifiedKFold
@@ -323,11 +320,7 @@ def cut_splits(
     *,
     stratified: bool,
 ) -> tuple[Split, ...]:
-    """Return every split with some of its training rows.
-
-    The rows of a smaller number are among those of a larger one.  A grouped data set gives whole
-    groups, as many as fit.  Test and unlabelled rows stay.
-    """
+    """Return every split with some of its training rows, of whole groups; more contain fewer."""
     found = []
     for number, split in enumerate(splits):
         if n_train > len(split.train):
@@ -580,10 +573,7 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
 def _drawn_by_group(
     spec: SplitsSpec, groups: Ints, labels: Floats | None, seed: int, where: str
 ) -> tuple[Split, ...]:
-    """Return splits drawn among groups, stratified by `labels` if given; see :func:`make_splits`.
-
-    Where each group is left out, they are in order.
-    """
+    """Return splits drawn among groups, stratified by `labels` if given."""
     n_groups = len(np.unique(groups))
     if spec.kind == "leave-one-group-out":
         hint = 'Set kind = "kfold", whose folds hold many groups'

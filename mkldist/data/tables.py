@@ -129,11 +129,7 @@ class ColumnChoice:
 def feature_columns(
     names: Sequence[str], choice: ColumnChoice, where: str, beside: Collection[str] = ()
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the label column, None of a view, and the columns of numbers of a table.
-
-    Named columns that the table does not have or that have two roles are refused, and a table
-    without an obvious label column or without any feature.  Columns `beside` features are none.
-    """
+    """Return the label column, None of a view, and the columns of numbers; refuse unclear ones."""
     named = [("splits", name) for name in choice.of_splits]
     named += [("ignore", name) for name in choice.ignore]
     named += [("categorical", name) for name in choice.categorical]
@@ -237,12 +233,7 @@ def _columns(names: Sequence[str]) -> str:
 
 @dataclass
 class TableProblems:
-    """Mistakes in the rows of a table, gathered while it is read, for one message.
-
-    They are rows of another length than the header of `n_fields`, and values of feature columns
-    that are no numbers.  `hint` says what to do about texts; by default that is set in a sweep
-    file.
-    """
+    """Mistakes in lengths of rows and in numbers of a table, gathered for one message."""
 
     where: str
     n_fields: int = 0

@@ -458,10 +458,7 @@ def _source_columns(raw: RawData, kept: Ints) -> tuple[SourceColumns, dict[str, 
 
 
 def _renumbered(groups: Groups, kept: Ints, where: str = "") -> Groups:
-    """Return groups as positions among the `kept` features; dropped features leave their groups.
-
-    Groups that are then empty are refused at the place `where`, or left out without one.
-    """
+    """Return groups as positions among `kept`; refuse or, without `where`, drop empty ones."""
     place = {int(column): position for position, column in enumerate(kept)}
     renumbered: Groups = {}
     for group, members in groups.items():

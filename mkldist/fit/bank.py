@@ -122,11 +122,7 @@ def as_dataset(
     views: Mapping[str, Sequence[int | str]],
     given: dict[str, GramView],
 ) -> Dataset:
-    """Return features, and views that are Gram matrices, as a data set of which kernels are made.
-
-    Groups and views name features, by name or by number from 0.  Views may name columns of texts
-    too, and stand besides those that the features were given in.
-    """
+    """Return features, with groups and views of them, and views of Gram matrices as a data set."""
     for kind, named in (("groups", groups), ("views", views)):
         check_groups(named, kind)
     columns: dict[str, tuple[int, ...]] = {}
@@ -174,11 +170,7 @@ MOST_THREADS = 8
 
 
 def parallel_map(work: Callable[[slice], None], n_kernels: int, entries: int) -> None:
-    """Call ``work(kernels)``, which releases the interpreter's lock, for slices of all kernels.
-
-    Of several threads each has one thread of linear algebra.  The first exception in the order of
-    the kernels is raised; parts that have not begun are dropped.  `entries` are those of a kernel.
-    """
+    """Call ``work(kernels)`` for slices of all kernels in threads; raise the first error."""
     step = max(1, PART_ENTRIES // entries)
     parts = [slice(at, min(at + step, n_kernels)) for at in range(0, n_kernels, step)]
     threads = min(n_processors(), MOST_THREADS, len(parts))
@@ -224,10 +216,7 @@ class Inspection:
         return cls(cast(Check, check), tolerance_of(dtype), where, repairs)
 
     def sound(self, stack: Floats, largest: float) -> npt.NDArray[np.bool_]:
-        """Return which of some matrices are finite and, unless unchecked, equal their transpose.
-
-        No entry of their diagonals is negative, or larger than `largest`.
-        """
+        """Return which matrices are finite, symmetric if checked, diagonals in [0, largest]."""
         with np.errstate(over="ignore", invalid="ignore"):
             found: npt.NDArray[np.bool_] = np.isfinite(stack.sum(axis=(1, 2)))
         diagonals = np.einsum("mii->mi", stack)
@@ -941,10 +930,7 @@ def _cross_views(
     n_new: int,
     repairs: Mapping[str, Repairs],
 ) -> dict[str, Floats]:
-    """Return the kernel values (M, n_new, n) of each view between new points and those of a bank.
-
-    They are zero for new points that lack the view.
-    """
+    """Return the values (M, n_new, n) of each view at new points; zero where they lack it."""
     for name in (*known, *grams):
         if name not in grams or name not in known:
             found = f"no matrices of {name!r}" if name in known else f"matrices of {name!r}"

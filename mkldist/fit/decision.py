@@ -150,11 +150,7 @@ class NewPoints:
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
     ) -> Floats:
-        """Evaluate the decision functions of a solver, whose parameters are as it returned them.
-
-        They are as for :meth:`BankFunctions.of`; the values are (t,), or (t, k).  A GramError
-        refuses functions of another bank.
-        """
+        """Evaluate the functions of a solver on this bank; the values are (t,), or (t, k)."""
         n = self.view.n_points
         points = coefficients.shape[-1 - np.ndim(bias)]
         if len(kernel_weights) != self.view.n_kernels or points != n:
@@ -297,11 +293,7 @@ class Expansion:
         texts: TextSupport | None = None,
         index: Ints | None = None,
     ) -> Expansion:
-        """Return functions of a bank on its support points and active kernels alone.
-
-        `kernels`, `points`, `given` and `texts` are all of the bank's, in this order; or more, of
-        which `index`, (M,) intp, says which are the bank's, in which order.
-        """
+        """Return functions of a bank on its support points and active kernels alone."""
         places = functions.kernels if index is None else index[functions.kernels]
         order = np.argsort(places)
         n_texts = 0 if texts is None else len(texts.kernels)
@@ -373,11 +365,7 @@ class Expansion:
         between: Between | None = None,
         texts: Array | None = None,
     ) -> Floats:
-        """Return the sums (t, P + 1, k) of the kernels of each part at points, then the intercept.
-
-        `parts` (S,) name the part of each kernel, and the P of the result are in order of
-        appearance.  The other arguments are as for :meth:`values`, and so is the sum over parts.
-        """
+        """Return the sums (t, P + 1, k) of the kernels of each part (S,), then the intercept."""
         place = {name: number for number, name in enumerate(dict.fromkeys(parts))}
         number = [place[name] for name in parts]
         found = np.zeros((X.shape[0], len(place) + 1, len(self.bias)))
@@ -616,10 +604,7 @@ class LabelCoding:
 
 
 def _typed(names: tuple[str, ...]) -> Labels:
-    """Return names of classes as whole numbers or numbers where all are, else as text.
-
-    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
-    """
+    """Return names of classes as numbers where all are written as numbers are, else as text."""
     if not all(name_of_number(name) == name for name in names):
         return np.array(names)
     numbers = [number_of_name(name) for name in names]

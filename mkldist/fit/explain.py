@@ -269,11 +269,7 @@ def _metric_without_probabilities(metric: Metric) -> Metric:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRuns:
-    """Complete runs of one method on one data set and bank, whose decisions are taken apart.
-
-    Nothing is solved again: weights and coefficients are those of the records, and the rows those
-    in the output folder of the sweep.  Only kernels with a weight are computed.
-    """
+    """Complete runs of one method, whose decisions are explained by records, without a solver."""
 
     source: FittedFrom
     records: Sequence[RunRecord]
@@ -503,10 +499,7 @@ def _changes(
 
 
 def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> Floats:
-    """Return the labels of a data set, those of some rows permuted.
-
-    Where rows belong to groups of one label each, the labels of groups are permuted.
-    """
+    """Return the labels of a data set, those of some rows, or whole groups, permuted."""
     labels, own = dataset.y.copy(), dataset.y[rows]
     units = np.arange(len(rows)) if dataset.row_groups is None else dataset.row_groups[rows]
     _, first, unit = np.unique(units, return_index=True, return_inverse=True)

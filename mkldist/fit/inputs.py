@@ -232,10 +232,7 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
 
 
 def weight_array(weights: Any, n: int) -> Floats | None:
-    """Return weights of the points as (n,) float64, positive; None stays None.
-
-    Like parameters, they must be neither so large nor so small that their products overflow.
-    """
+    """Return weights of the points as positive (n,) float64 of usual size; None stays None."""
     if weights is None:
         return None
     array = real_array(weights, "weights", "numbers, one a point")
@@ -267,11 +264,7 @@ def group_array(groups: Any, n_kernels: int) -> Ints:
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:
-    """Return a graph Laplacian as a float64 array or sparse array; None stays None.
-
-    It is finite, symmetric to 1e-8 of its largest entry, and without an eigenvalue below -1e-8 of
-    its trace.
-    """
+    """Return a Laplacian, finite, and symmetric and semi-definite to 1e-8; None stays None."""
     if laplacian is None:
         return None
     from scipy import sparse
@@ -380,11 +373,7 @@ class Features:
     def of(
         cls, X: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
     ) -> Features:
-        """Return a DataFrame, an array-like or sparse array (n, d), or views of these, checked.
-
-        A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
-        which are NaN, and `texts`, which are columns of a DataFrame.
-        """
+        """Return a frame, an array or sparse array (n, d), or views, checked; `gaps` may be NaN."""
         if isinstance(X, Features):  # of an estimator, which has checked them
             own = canonical(X.points) if is_sparse(X.points) else X.points.copy()
             refuse_twice(X.names, where)

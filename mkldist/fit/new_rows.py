@@ -135,10 +135,7 @@ class NewRows:
             yield Block(self._features(values, target, texts), places, ids, own, labels=labels)
 
     def _features(self, values: Any, target: Ints, texts: Mapping[str, Sequence[str]]) -> Any:
-        """Return features (r, d) of columns of numbers, which stand at `target`, and of categories.
-
-        A row of an unknown category has 0 in all features of the column, and is counted.
-        """
+        """Return features (r, d) of numbers, at `target`, and of categories, unknown ones 0."""
         columns, width = self.columns, len(self.columns.numbers)
         kept = None if columns.kept is None else np.array(columns.kept, dtype=np.intp)
         if is_sparse(values):
@@ -494,11 +491,7 @@ class ViewRows:
         self._used = np.zeros(self.values.shape[-2], dtype=bool)
 
     def joined(self, ids: Sequence[str] | None, count: int) -> tuple[Floats, Array | None]:
-        """Return values and texts of the view for the next rows of the table, by their `ids`.
-
-        Features are NaN, kernels 0 and texts empty of rows that lack the view.  Rows that cannot be
-        joined, or lack a view that they must have, are refused.
-        """
+        """Return values and texts of the view for the next rows, joined by `ids`; NaN for none."""
         if self._positions is None:
             if self._seen + count > len(self._used):
                 raise self._other_number()

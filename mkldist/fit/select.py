@@ -372,11 +372,7 @@ def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ..
 def with_anchors(
     dataset: Dataset, fitted: Ints, functions: Sequence[Expansion]
 ) -> tuple[GivenRows | None, tuple[Expansion, ...]]:
-    """Return the rows that kernel values are needed with, and functions whose `rows` are these.
-
-    `functions` are expansions over the rows `fitted` (n,) of the data set.  The rows are None for a
-    data set without views of Gram matrices.
-    """
+    """Return the rows of given views that functions need, if any, and functions on these."""
     if not dataset.given:
         return None, tuple(functions)
     used = [function.rows for function in functions if function.rows is not None]
@@ -402,12 +398,7 @@ Prepared = tuple[FittedFrom, RunPlan]
 def refit(
     results: Path, choice: Choice, split: int | None = None, prepared: Prepared | None = None
 ) -> Model:
-    """Fit a chosen setting on all rows of its data set.
-
-    The data are those that the sweep kept in its output folder, so that a model is of the same data
-    as the results.  All labels count, those that the splits of a sweep of few labels hid among
-    them.
-    """
+    """Fit a chosen setting on all rows, with all labels, of the data kept in the output folder."""
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, rows_to_fit(source, split))
     if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
@@ -438,12 +429,7 @@ def refit(
 
 
 def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
-    """Return the data and the run of a fit of :func:`refit`, with its parameters checked.
-
-    Kernel functions that are not mkldist's are imported if `allow_code` says so, the folder of the
-    sweep file searched first; otherwise a SpecError refuses them, as an InputError does parameters
-    that the method does not take.
-    """
+    """Return data and checked run of a :func:`refit`; `allow_code` lets functions be imported."""
     source = source_of(results, choice.run_ids[0])
     file = restored_manifest(results).file
     used = source.spec.model_copy(update={"banks": (source.bank,)})
@@ -582,12 +568,7 @@ def _facts(
 
 
 def calibrated(model: Model, prepared: Prepared, method: str, split: int | None = None) -> Model:
-    """Return a model with probabilities, and the predictions that are best by the sweep's metric.
-
-    The setting is fitted on all folds but one in turn, with preprocessing of its own; each class
-    is divided in proportion, or the groups of a grouped data set stay together.  The calibration is
-    fitted to the decision values of the held-out rows of all folds.
-    """
+    """Return a model with probabilities fitted to held-out values of all folds, and predictions."""
     source, _ = prepared
     dataset = source.dataset
     if dataset.classes is None or prepared[1].params.get("loss") == "one-class":
@@ -607,11 +588,7 @@ def calibrated(model: Model, prepared: Prepared, method: str, split: int | None 
 
 
 def held_out_values(prepared: Prepared, split: int | None = None) -> tuple[Ints, Floats, Ints]:
-    """Return rows of the data set, their decision values by a fit without them, and their folds.
-
-    The rows (n,) are all labelled ones, or the training rows of the split; the values are (n, 1),
-    or (n, k) of several classes.
-    """
+    """Return rows (n,), all labelled or a split's, their held-out values (n, k), and folds."""
     source, run = prepared
     dataset, selection = source.dataset, SelectionSpec()
     whole = rows_to_fit(source, split)

@@ -44,11 +44,7 @@ DEBUG_VARIABLE = "MKLDIST_DEBUG"
 
 
 def with_short_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise mistakes of the user and interrupts from the call itself.
-
-    Their message says all that a user can act on.  The environment variable ``MKLDIST_DEBUG``
-    keeps the calls within mkldist.
-    """
+    """Raise mistakes and interrupts from the call itself, unless ``MKLDIST_DEBUG`` is set."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -133,10 +133,7 @@ class CustomFunction:
 
     @classmethod
     def named(cls, reference: str, where: str) -> CustomFunction:
-        """Import a function by ``"package.module:function"`` or the name of an entry point.
-
-        A SpecError tells of one that cannot be imported or called.
-        """
+        """Import a function by ``package.module:function`` or by its entry point, or refuse it."""
         module, _, attribute = reference.partition(":")
         version = ""
         try:

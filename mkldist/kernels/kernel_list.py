@@ -29,10 +29,7 @@ NAMED_FEATURES = 3
 
 @dataclass(frozen=True, eq=False)
 class KernelList:
-    """M kernels, each a function with a parameter on a subset of the features.
-
-    Subset labels and relative widths are no part of the fingerprint.
-    """
+    """M kernels, each a function with a parameter on a subset of the features."""
 
     function: npt.NDArray[np.uint8]  # (M,), codes of the registry of kernel functions
     parameter: npt.NDArray[np.float64]
@@ -75,10 +72,7 @@ class KernelList:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of the kernels; subset labels are no part of it.
-
-        It contains the code of functions of the user.
-        """
+        """Content hash of the kernels and the user's code, without labels and relative widths."""
         arrays = array_id(
             self.function,
             self.parameter,
@@ -93,10 +87,7 @@ class KernelList:
 
     @property
     def groups(self) -> npt.NDArray[np.intp]:
-        """Group of each kernel, (M,): the kernels on one feature subset, such as a view, form one.
-
-        Subsets of one label form one group.
-        """
+        """Group of each kernel, (M,): those on one feature subset, or on subsets of one label."""
         first: dict[str, int] = {}
         merged = np.arange(len(self.subset_indptr) - 1)
         for subset, label in self.subset_labels.items():
@@ -128,11 +119,7 @@ class KernelList:
         return {parameter.name: value for parameter, value in settings}
 
     def of_single_features(self) -> tuple[KernelList, npt.NDArray[np.intp]]:
-        """Return the list with every additive kernel as one on each of its features.
-
-        An additive kernel is their mean.  The array has the place in this list of the kernel that
-        each of the new ones comes from.
-        """
+        """Return additive kernels as one on each feature, whose mean they are, and places."""
         sizes = np.diff(self.subset_indptr)[self.subset]
         apart = (self.function == ADDITIVE.code) & (sizes > 1)
         origin = np.repeat(np.arange(len(self)), np.where(apart, sizes, 1))
@@ -155,11 +142,7 @@ class KernelList:
     def describe(
         self, kernel: int, feature_names: Sequence[str] | None = None
     ) -> dict[str, str | dict[str, Argument] | list[str] | None]:
-        """Return one kernel as plain words and numbers, which JSON can hold.
-
-        These are ``function``, its name; ``parameters`` by name; ``features``, their names, by
-        default ``x0``, ``x1`` and so on; and ``group``, the name of the subset if it has one.
-        """
+        """Return one kernel as JSON: ``function``, ``parameters``, ``features``, ``group``."""
         columns = self.features_of(kernel).tolist()
         return {
             "function": self.function_of(kernel).label,
@@ -322,10 +305,7 @@ def first_drawn(
 
 
 def _numbered_by_use(kernels: KernelList) -> KernelList:
-    """Return the same kernels, their feature subsets numbered as they first occur.
-
-    The names of kernels hold these numbers, which therefore must not depend on later kernels.
-    """
+    """Return the same kernels, subsets numbered as they first occur, so that names stay."""
     _, first = np.unique(kernels.subset, return_index=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int32)

@@ -30,10 +30,7 @@ EXPECTED = "one of importable functions, numbers and texts"
 
 
 class Component:
-    """An object that a parameter of a method takes: a regulariser, or a loss, perhaps the user's.
-
-    It keeps the arguments of its constructor in attributes of the same names, as dataclasses do.
-    """
+    """A regulariser or a loss, which keeps its constructor's arguments as attributes."""
 
     own: ClassVar[dict[str, type]] = {}
     """Classes of mkldist, whose names need no module."""
@@ -90,10 +87,7 @@ def named(value: Any) -> Any:
 
 
 def read(value: Any) -> Any:
-    """Return the component that a text makes, and anything else as it is.
-
-    A text that makes none, or makes one of other code, raises ValueError.
-    """
+    """Return the component that a text makes, other values as they are; or raise ValueError."""
     return _made(value) if isinstance(value, str) and CALL.fullmatch(value) else value
 
 

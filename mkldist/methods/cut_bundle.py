@@ -153,10 +153,7 @@ class MachineCuts:
         self.points: list[MachinePoint] = []  # their dual points
 
     def add(self, svm: SvmSolution, q: Floats) -> CutsBound:
-        """Add the cut of a machine; return the minimum over the simplex of the largest cut.
-
-        q (M,) are upper bounds of its ``q_m(alpha*y)``.
-        """
+        """Add the cut of a machine with forms at most q (M,); return the least largest cut."""
         self.planes.add(svm.height, -0.5 * q)
         self.points.append(MachinePoint(svm.alpha, svm.height, svm.rounding.of_form))
         minimum = self.planes.minimum()
@@ -242,11 +239,7 @@ class DualCuts:
         return CutsMinimum(game.bound, game.columns, game.rows, t)
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
-        """Return the point of the simplex nearest to `centre` (S,) where no cut exceeds a level.
-
-        The level is at least the minimum; a violation of `slack` may remain.  None means that the
-        level set was not reached.
-        """
+        """Return the point nearest to `centre` (S,) with no cut above level and slack, or None."""
         payoff = self._payoff(self._multiples_at(level))
         point, self._multipliers = nearest_below(payoff, centre, level, slack, self._multipliers)
         return point
@@ -532,10 +525,7 @@ def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
-    """Append the cut of a dual point, or the cuts of all its feasible multiples.
-
-    The largest multiple stands for all.  By itself its cut may lie below that of the point.
-    """
+    """Append the cut of a dual point, or of its largest multiple for all feasible ones."""
     if bundle.cuts.of_multiples:
         point = point.times(point.largest_multiple(bundle.C))
     bundle.cuts.add(point.height, point.largest_q)
@@ -578,11 +568,7 @@ def exact_bound(problem: Problem, params: HingeParams, solution: Solution) -> Re
 def binding_forms(
     problem: Problem, solution: Solution
 ) -> Requesting[list[tuple[DualPoint | MachinePoint, Floats]]]:
-    """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
-
-    With each point come upper bounds (M,) of its ``q_m(alpha*y)``, added up over classes.  There is
-    none where the method stopped before a dual point gave a bound above 0.
-    """
+    """Ask for forms (M,), or more, of all kernels at the dual points of a solution's bound."""
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (
         state.binding if isinstance(state, BundleState | Binding) else ()

@@ -150,10 +150,7 @@ class Deformation:
         return EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
 
     def refined(self, K: Floats, a: Floats, right: Floats, solver: Solver) -> Floats:
-        """Return the solution of ``(gamma_a I + gamma_i L K) a = right``, iteratively refined.
-
-        a (n, ...) is a first solution; `solver` solves the system, perhaps to a few digits only.
-        """
+        """Refine a solution a (n, ...) of ``(gamma_a I + gamma_i L K) a = right`` by `solver`."""
         least, best = np.inf, a
         for _ in range(1 + REFINEMENTS):
             f = K @ a
@@ -290,10 +287,7 @@ def roughness(F: Floats, laplacian: Any) -> Floats:
 
 
 def pivoted_factor(K: Floats) -> Floats:
-    """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`.
-
-    No diagonal entry of ``K - FF'`` exceeds the rounding of the largest one of `K`.
-    """
+    """Return F (n, r), r the numerical rank, with ``K = FF'`` up to rounding."""
     largest = float(K.diagonal().max())
     if not largest > 0.0:
         return np.zeros((len(K), 0))
@@ -305,10 +299,7 @@ def pivoted_factor(K: Floats) -> Floats:
 
 
 def inverse_root(system: Floats, shift: float) -> Floats:
-    """Return R with ``RR' = (system + shift I)^-1`` for a positive semi-definite matrix.
-
-    Rounding may leave negative eigenvalues; they count as 0.
-    """
+    """Return R with ``RR' = (system + shift I)^-1``; negative eigenvalues count as 0."""
     shifted = system.copy()
     shifted[np.diag_indices_from(shifted)] += shift
     try:

@@ -135,11 +135,7 @@ class Gradient(NamedTuple):
 
 
 def spectral_length(here: Gradient, last: Gradient | None, size: float) -> float:
-    """Return the length lambda of a gradient step by Barzilai & Borwein.
-
-    Without a gradient step before, or with no positive curvature along it, no weight moves by more
-    than the size of the weights.
-    """
+    """Return the length of a gradient step by Barzilai & Borwein, at most the weights' size."""
     if last is not None:
         moved, changed = here.d - last.d, here.gradient - last.gradient
         curvature = float(moved @ changed)
@@ -187,10 +183,7 @@ class MeanDuals:
         return of_mean if of_mean.value > own.value else own
 
     def _scaled(self, alpha: Floats, height: float, largest: float) -> DualBound:
-        """Return `alpha` times the largest factor that is feasible, and the dual value there.
-
-        `largest` bounds their quadratic forms from above; `height` is as for :meth:`lower_bound`.
-        """
+        """Return `alpha` times the largest feasible factor, and the dual value there."""
         in_box = self._C / max(float(alpha.max()), TINY)
         in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))
         factor = min(in_box, in_balls)

@@ -51,10 +51,7 @@ Result = TypeVar("Result")
 
 
 class KernelGroups:
-    """Groups of kernels of equal labels (M,), and the factor of each kernel in its group's sum.
-
-    `mean` asks for the mean of a group's kernels in place of their sum.
-    """
+    """Groups of kernels of equal labels (M,), and factors for their sums, or their `mean`."""
 
     def __init__(self, labels: Ints, *, mean: bool) -> None:
         _, group, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -90,10 +87,7 @@ class KernelGroups:
 
 
 def on_groups(steps: Steps, groups: KernelGroups) -> Requesting[Solution]:
-    """Run a solver on group kernels by requests to the bank; return its solution on its kernels.
-
-    The solver asks for no radii.  The state of the solution stays that of the group kernels.
-    """
+    """Run a solver on group kernels, without radii; return its solution on the bank's kernels."""
     solution = yield from asked_of_groups(steps, groups)
     return replace(solution, kernel_weights=groups.spread(solution.kernel_weights))
 

@@ -165,10 +165,7 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
 def _first_supports(
     problem: Problem, params: L0MklParams, counters: Counters
 ) -> Requesting[tuple[Support, Support, Support]]:
-    """Return R of the relaxation, T of its k largest weights, and S of the largest one.
-
-    All three are R if it has at most k kernels.
-    """
+    """Return R of the relaxation, T of its k largest weights, S of the largest; R if so few."""
     relaxed = yield from level.solve(problem, _level_params(params, params.tol))
     counters.count_work(relaxed.counters)
     R = Support.of(np.arange(problem.n_kernels), relaxed)
@@ -208,11 +205,7 @@ def solve_on(
     counters: Counters,
     near: Support | None = None,
 ) -> Requesting[Support]:
-    """Solve the convex problem on some kernels (S,) by the Level method.
-
-    With `near`, the solution on a support that has most of these kernels, it starts from that
-    one's weights and from the cuts that bind there.
-    """
+    """Solve the convex problem on kernels (S,) by the Level method, from a solution `near`."""
     start = None if near is None else (yield from _state_on(kernels, near, problem.y))
     part = replace(problem, n_kernels=len(kernels), start=start)
     steps, answer = level.solve(part, _level_params(params, SHARE * params.tol)), None

@@ -244,10 +244,7 @@ def _steps(machine: SharedMachine, params: LapMKLParams) -> SingleSteps:
 
 
 def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) -> float:
-    """Return F by its definition, and what rounding may have taken off it.
-
-    The machine's own value is less exact, because its R contains ``K_m L K_m``.
-    """
+    """Return F by its definition, more exact than the machine's, and its rounding."""
     used = at.d[columns.kernels] > 0.0
     kernels, v, norms = columns.kernels[used], columns.v[used], machine.norms
     d = at.d[kernels]
@@ -413,10 +410,7 @@ class SharedMinimum(SharedPoint):
 
 
 class SharedMachine:
-    """Minimise F over z = (alpha, b), for one vector of weights after another.
-
-    `share` is the gap of the machine on H, relative to F, at which to stop.
-    """
+    """Minimise F over z = (alpha, b) at one d after another, to a `share` of F as gap on H."""
 
     def __init__(
         self, norms: Deformation, loss: SquaredLoss, share: float, counters: Counters
@@ -427,10 +421,7 @@ class SharedMachine:
         """Roots of the diagonals of the kernels that were asked for, by kernel."""
 
     def start(self, d: Floats, n: int) -> Requesting[tuple[Floats, Floats]]:
-        """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin.
-
-        Runs of other labels and of other gammas begin at the same K and N, which are kept.
-        """
+        """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin, and keep them."""
         kept, n_kernels = self.norms.kept, len(d)
         if kept is None or not kept.kernels_id or self.norms.gamma_i == 0.0:
             return (yield from self.matrices(d, n))
@@ -508,11 +499,7 @@ class SharedMachine:
 
 
 class RidgedInverse:
-    """The inverse of a positive semi-definite R plus a ridge of the size of rounding; 0 where R is.
-
-    The ridge keeps solutions small.  Along eigenvectors of R with tiny eigenvalues, large
-    coefficients would change no decision and only cost digits.
-    """
+    """The inverse of a semi-definite R plus a ridge like rounding, which keeps solutions small."""
 
     def __init__(self, R: Floats) -> None:
         ridge = RIDGE * float(R.diagonal().max())
@@ -717,10 +704,7 @@ def _constant(
     *,
     bias: bool,
 ) -> Solution:
-    """Return the best constant, 0 without a bias, which needs no kernel, with the lower bound 0.
-
-    It is the solution of a run whose time is up before the kernels are deformed.
-    """
+    """Return the best constant, 0 without a bias: the solution of a run without time."""
     y = problem.y[deformation.labelled]
     b = loss.best_bias(np.zeros(len(y))) if bias else 0.0
     r = loss.residual(np.full(len(y), b))
@@ -805,11 +789,7 @@ def _on_all_points(
     *,
     bias: bool,
 ) -> Requesting[Solution]:
-    """Return the predictor on the bank's own kernels, with F and a lower bound there.
-
-    `inner` is the solution of PrimalMKL on the deformed kernels with `params`; `constant`, the best
-    constant, replaces a predictor that rounding made worse.
-    """
+    """Return the predictor on the bank's kernels, or `constant`, with F and a lower bound."""
     first, n, doubts = deformed.deformations[0], problem.n_points, deformed.doubts
     labelled, spread = first.labelled, first.spread
     y = problem.y[labelled]

@@ -147,10 +147,7 @@ class LapObjective:
         return self.point(zeros, zeros, zeros)
 
     def gap_bound(self, z: LapPoint) -> float:
-        """Return an upper bound of ``F - dual`` at z, whose bias is optimal.
-
-        It includes the most that rounding may have changed in F and s.
-        """
+        """Return an upper bound, with rounding, of ``F - dual`` at z, whose bias is optimal."""
         unsure = decision_rounding(self.reach, z.alpha)
         unsure_s = self.norms.stiffness(len(unsure)) * unsure
         unsure_s[self.norms.labelled] += self.loss.weighted(unsure[self.norms.labelled])
@@ -198,10 +195,7 @@ def newton(F: LapObjective, run: Run) -> StopReason:
 
 
 def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
-    """Take steps of conjugate gradients, preconditioned by K (the paper's PCG).
-
-    The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
-    """
+    """Take steps of conjugate gradients, preconditioned by K (PCG): the gradient K s becomes s."""
     n, z = len(F.K), run.best
     run.counters.svm_solves += 1
     # The first direction is minus the preconditioned gradient; the best constant has no slope in b.

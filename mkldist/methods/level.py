@@ -124,11 +124,7 @@ class Standstill:
         self._least, self._idle = math.inf, 0
 
     def after(self, width: float) -> bool:
-        """Return True if the last `PATIENCE` iterations did not narrow the bounds to below a width.
-
-        The width, over the kernels at hand, grows only where kernels join, which begins a new
-        count.
-        """
+        """Return True if `PATIENCE` iterations at the same kernels left bounds wider."""
         if width < (1.0 - PROGRESS) * self._least or width > self._least:
             self._least, self._idle = width, 0
         else:

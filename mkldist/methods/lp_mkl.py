@@ -57,11 +57,7 @@ class LpMklParams(HingeParams):
 
 
 def solve(problem: Problem, params: LpMklParams) -> Steps:
-    """Alternate between the machine and the closed-form weights.
-
-    ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
-    ``1'alpha - 1/2 ||q||_{p*}``.
-    """
+    """Alternate between the machine and the closed-form weights; ``objective`` is J(d)."""
     M, p, counters = problem.n_kernels, params.p, Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)
@@ -147,11 +143,7 @@ class Anderson:
         self._history.clear()
 
     def mix(self, point: Floats, image: Floats, scale: Floats) -> Floats:
-        """Remember ``T(point) = image`` and return the accelerated next point, all (k,).
-
-        `scale` are non-negative factors of the residual's entries in the norm to be minimised.  The
-        image itself is returned as long as no other point is known.
-        """
+        """Remember ``T(point) = image``; return the next point (k,); `scale` is of residuals."""
         residual = image - point
         self._history.append((point, residual))
         if len(self._history) == 1:
@@ -166,11 +158,7 @@ ASCENT = 1e-13  # relative increase of the objective that is rounding, not ascen
 
 
 class LogWeights:
-    """Kernel weights of the current iterate, as logarithms `log` (M,); -inf stands for zero.
-
-    ``admissible(mixed, plain)`` returns the admissible logarithms nearest to the mixed ones, given
-    the method's `plain` update, from which the current ones were mixed.
-    """
+    """Logarithms of weights (M,); ``admissible(mixed, plain)`` returns the nearest admissible."""
 
     def __init__(self, log: Floats, admissible: Callable[[Floats, Floats], Floats]) -> None:
         self.log = self.plain = log
@@ -193,12 +181,7 @@ class LogWeights:
         self.log = self.plain = log
 
     def update(self, plain: Floats, sensitivity: Floats) -> None:
-        """Take an update (M,); mix it with the last ones if the same weights are zero as before.
-
-        `sensitivity` (M,) are sizes of the objective's derivatives in the weights.  The mixing
-        counts the error of each logarithm in proportion to weight times derivative, so that
-        negligible weights do not disturb it.
-        """
+        """Take an update (M,), mixed by `sensitivity` (M,) if the same weights are zero."""
         seen = np.isfinite(plain)
         if not np.array_equal(seen, np.isfinite(self.log)):
             self.replace(plain)

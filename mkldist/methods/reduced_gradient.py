@@ -82,11 +82,7 @@ Machine = Callable[[CombinedKernel], SvmSolution]
 
 
 class SimplexPath:
-    """Weights from `d` along D, past kernels that reach zero; a reference kernel keeps their sum.
-
-    d (M,) is in the simplex, and D (M,) not negative where d is zero.  `newton_like` says that D is
-    scaled so that a step of 1 is a good guess; kernels that leave beyond it are not tried.
-    """
+    """Weights from `d` along D, past kernels that reach zero, on the simplex by a reference."""
 
     def __init__(self, d: Floats, D: Floats, reference: int, *, newton_like: bool = False) -> None:
         self._d, self._D, self._reference = d, D, reference
@@ -172,10 +168,7 @@ class LineSearch:
     def search(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
     ) -> Requesting[Floats]:
-        """Return the weights where the value along a path has almost stopped falling.
-
-        They are those of the path's start, of combined `kernel` and machine, when nothing descends.
-        """
+        """Return the weights where the value along a path stops falling, its start if none does."""
         along = yield from self.combined(path.direction(0))
         if not slope_along(svm, along) < 0.0:
             return path.weights(0)
@@ -249,10 +242,7 @@ def step_along(
     first: float | None = None,
     end_slope: float | None = None,
 ) -> float:
-    """Return a step gamma at which the slope of J along D, of combined kernel `along`, has shrunk.
-
-    The other arguments are those of :func:`mkldist.optim.descent.root_of_slope`.
-    """
+    """Return a step gamma at which the slope of J along D, of kernel `along`, has shrunk."""
 
     def slope_at(step: float) -> float:
         return slope_along(machine(kernel.plus(step, along)), along)
@@ -261,11 +251,7 @@ def step_along(
 
 
 def normalised(d: Floats, start: Floats) -> Floats:
-    """Return `d` on the simplex, weights at rounding level set to zero.
-
-    A direction whose entries differ by more than rounding resolves loses the sum of one: then the
-    search has found nothing, and `start` is returned.
-    """
+    """Return `d` on the simplex without tiny weights; `start` where rounding loses their sum."""
     d = np.where(d > ZERO_WEIGHT, d, 0.0)
     total = float(d.sum())
     if abs(total - 1.0) > SUM_ERROR:
@@ -317,10 +303,7 @@ def reference_kernel(d: Floats, last: int | None) -> int:
 
 
 def steepest_direction(d: Floats, gradient: Floats, reference: int) -> Floats:
-    """Return the negative reduced gradient, the direction D (M,) of (12).
-
-    A kernel of weight zero stays there unless its weight would grow.
-    """
+    """Return the negative reduced gradient (12), (M,), in which weights of zero only grow."""
     reduced = gradient - gradient[reference]
     D: Floats = np.where((d > 0) | (reduced < 0), -reduced, 0.0)
     D[reference] = 0.0
@@ -359,11 +342,7 @@ class QuasiNewton:
 
 
 class KinkSteps:
-    """Steps of the Level method, from weights where no reduced gradient descends.
-
-    Before the first such step no cutting plane is kept, so that a descent that meets no kink pays
-    nothing.
-    """
+    """Steps of the Level method from weights where no reduced gradient descends."""
 
     def __init__(self, n_kernels: int) -> None:
         self.cuts = MachineCuts(n_kernels)  # the cutting planes
@@ -411,11 +390,7 @@ class RestrictedBound:
         return gap <= solved(self._tol, self._gap_of_pass)
 
     def first_kernels(self, weights: Floats | None = None) -> Requesting[None]:
-        """Take the kernels of weights (M,) that are not zero.
-
-        Without weights, those of the largest q_m where the dual variables are equal within each
-        class.
-        """
+        """Take the kernels of non-zero weights (M,), or of the largest q_m at equal alpha."""
         if self._kernels.everything:
             return
         if weights is None:
@@ -426,10 +401,7 @@ class RestrictedBound:
         self._bounds.improve_lower(0.0, np.zeros_like(self._y))
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:
-        """Return upper bounds of q (S,) with ridges, in spite of rounding, on the working set.
-
-        Their rounding, the same for all kernels, makes bounds hold and changes no step.
-        """
+        """Return upper bounds of q (S,) with ridges, whose rounding is the same for all kernels."""
         return self._largest(_own_point(svm), q, self._kernels.kernels)
 
     def improve(self, svm: SvmSolution, q: Floats, cuts: CutsBound) -> None:
@@ -445,11 +417,7 @@ class RestrictedBound:
         self._bounds.own = Own(svm.objective, dual if self._kernels.everything else math.nan)
 
     def visit_all(self, svm: SvmSolution, cuts: MachineCuts) -> Requesting[Floats]:
-        """Bound the optimum over all kernels by a pass, and enlarge the working set.
-
-        Return the machine's largest forms (K,) at the kernels that joined; the cuts take these
-        kernels too.
-        """
+        """Bound the optimum by a pass, enlarge the working set; return newcomers' forms (K,)."""
         kernels, bounds, point, own = self._kernels, self._bounds, self._point, _own_point(svm)
         alphas = np.stack([point.alpha, own.alpha])
         q = yield from kernels.visit_all(alphas * self._y)
@@ -493,11 +461,7 @@ def descend(
     ridges: Floats,
     bounds: WrapperBounds,
 ) -> Requesting[StopReason]:
-    """Descend from equal weights of the first kernels, or from a solution; say why it stops.
-
-    `ridges` (M,) are the numbers r_m that are added to the diagonals; `machine` solves the inner
-    problem on a combined kernel, and `bounds` takes the bounds of the optimum over all kernels.
-    """
+    """Descend from first kernels or a solution, with ridges r_m (M,); say why it stops."""
     kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
     restricted = RestrictedBound(problem.y, params.tol, kernels, ridges, bounds)
     start = problem.start.weights if isinstance(problem.start, Binding) else None

@@ -142,20 +142,13 @@ def _plain(
 
 
 def slack_ridges(squared_radii: Floats, C: float) -> Floats:
-    """Return ``R_k^2 / C`` (M,), which the squared slacks add to the diagonal of each kernel.
-
-    If every radius is zero, it is ``1 / C`` for each, as if every radius were one.
-    """
+    """Return ``R_k^2 / C`` (M,), ridges for squared slacks; ``1 / C`` if every radius is zero."""
     penalised = squared_radii if squared_radii.any() else np.ones(len(squared_radii))
     return penalised / C
 
 
 class InnerL2Svm:
-    """Solve one l2-SVM after another, each started from the last solution.
-
-    `ridges` (M,), not all zero, are added to the diagonals of the kernels; `tol` is the relative
-    gap of the outer problem.
-    """
+    """Solve l2-SVMs with ridges (M,) one after another, each started from the last solution."""
 
     def __init__(self, y: Floats, ridges: Floats, tol: float, counters: Counters) -> None:
         self._y, self._floor = y, RIDGE_FLOOR * float(ridges.max())
@@ -211,10 +204,7 @@ def radius_error(mean: float, combined: float) -> float:
 
 
 def random_radius_error(squared_radii: Floats, draws: int) -> Requesting[float]:
-    """Return the mean approximation error at weights that are uniform on the simplex.
-
-    The draws depend on the number of kernels alone, so that runs on one bank share their passes.
-    """
+    """Return the mean approximation error at random weights, the same for runs on one bank."""
     rng, total = np.random.default_rng(0), 0.0
     for _ in range(draws):
         mu = rng.dirichlet(np.ones(len(squared_radii)))

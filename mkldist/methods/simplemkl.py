@@ -53,10 +53,7 @@ class SimpleMKLParams(HingeParams, ReducedGradientParams):
 
 
 def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
-    """Run SimpleMKL.
-
-    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound.
-    """
+    """Run SimpleMKL."""
     counters = Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)

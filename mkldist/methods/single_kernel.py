@@ -102,21 +102,14 @@ class SvmParams(CrossValidatedParams):
 
 
 def best_single(problem: Problem, params: BestSingleParams) -> Steps:
-    """Choose one kernel by cross-validation and train on it.
-
-    ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
-    """
+    """Choose one kernel, ``chosen_kernel`` of error ``cv_error``, by folds, and train on it."""
     solution = yield from train_chosen(problem, params, [params.C])
     extra = {name: value for name, value in solution.extra.items() if name != "chosen_C"}
     return replace(solution, extra=extra)
 
 
 def svm(problem: Problem, params: SvmParams) -> Steps:
-    """Choose one kernel and C by cross-validation and train on all points.
-
-    ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``; the bounds are those of the
-    final machine.
-    """
+    """Choose one kernel and C by cross-validation, and train on all points."""
     return (yield from train_chosen(problem, params, params.Cs))
 
 
@@ -299,12 +292,7 @@ class MajorityParams(SolverParams):
 
 
 def majority(problem: Problem, params: MajorityParams) -> Generator[Request, None, Solution]:
-    """Predict the class of the training part that weighs more.
-
-    Where both weigh the same, as balanced classes do, it is that of more points, at last +1.
-
-    Its gap is 0.  The solver makes no request of the bank.
-    """
+    """Predict the class that weighs more, else that of more points, else +1; gap 0."""
     y = problem.y
     weight = np.ones(len(y)) if problem.weights is None else problem.weights
     positives, negatives = float(weight[y > 0].sum()), float(weight[y < 0].sum())

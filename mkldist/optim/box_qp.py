@@ -38,11 +38,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class _Factor(NamedTuple):
-    """Factor of a free set, and solutions with it.
-
-    They are the set, the ridge, the Cholesky factor as LAPACK returns it, the solution of ones, the
-    places of variables that have left, and the solutions (s, j) of their unit vectors.
-    """
+    """Set, ridge, Cholesky factor, solution of ones; places that left, their solutions (s, j)."""
 
     free: Ints
     ridge: float
@@ -247,11 +243,7 @@ def updates_of_step(beta: Floats, lower: Floats, upper: Floats) -> int:
 def newton_steps(
     K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats, limit: int = 25
 ) -> int:
-    """Maximise over the free variables by Newton steps that stop at the box; return the steps.
-
-    A step solves a Newton system on the free set (:class:`FreeSystem`); the exact line search makes
-    it an ascent whatever the ridge of the system.  `beta` and `slack` (n,) are overwritten.
-    """
+    """Maximise over the free variables by Newton steps that stop at the box; return the steps."""
     system = FreeSystem(K)
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))
@@ -356,10 +348,7 @@ def block_ascent(
 
 
 def _newton_steps(K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats) -> int:
-    """Take Newton steps on a block; on few free variables by one thread of linear algebra.
-
-    Their systems are solved in less time than threads take to synchronise.
-    """
+    """Take Newton steps on a block; on few free variables by one thread, which is faster."""
     few = np.count_nonzero((beta > lower) & (beta < upper)) < MANY_FREE
     with single_threaded() if few else nullcontext():
         return newton_steps(K, beta, slack, lower, upper)

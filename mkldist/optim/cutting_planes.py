@@ -234,21 +234,13 @@ class CuttingPlanes:
         return solution
 
     def level_step(self, centre: Floats, upper: float, lower: float) -> Floats:
-        """Return the next point of the Level method, the projection of `centre` onto a level set.
-
-        Where rounding keeps the projection from that level, it is the model's minimiser.  `upper`
-        and `lower` bound the function's minimum, the lower is at most the model's minimum.
-        """
+        """Return the projection of `centre` onto a level set, or else the model's minimiser."""
         level = LEVEL * upper + (1.0 - LEVEL) * lower
         point = self.project(centre, level, LEVEL_SLACK * (upper - lower))
         return self.minimum().columns if point is None else point
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
-        """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`, (M,).
-
-        The level is at least the model's minimum, and may be violated by `slack`; None where it was
-        not reached.
-        """
+        """Return the point nearest to `centre` (M,) with g at most level and slack; or None."""
         start = self._multipliers
         point, self._multipliers = nearest_below(self.payoff, centre, level, slack, start)
         return point
@@ -298,10 +290,7 @@ def _lies_in(payoff: Floats, active: Ints, support: Ints) -> bool:
 
 
 def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | None:
-    """Solve a game with more rows than that of the basis, or with more columns; else return None.
-
-    Further columns are further rows of the other player's game, whose payoff is ``-payoff'``.
-    """
+    """Solve a game with more rows, or columns, than that of the basis; else return None."""
     found = _dual_simplex(payoff, active, support)
     if found is not None:
         return found
@@ -312,10 +301,7 @@ def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | N
 
 
 def _scale(payoff: Floats) -> float:
-    """Return the power of two by which to divide payoffs, whose pivots have absolute tolerances.
-
-    It is one for payoffs of usual size.
-    """
+    """Return the power of two by which to divide payoffs, whose pivots have absolute tolerances."""
     largest = max(float(payoff.max()), -float(payoff.min()))
     if largest == 0.0 or USUAL[0] <= largest <= USUAL[1]:
         return 1.0

@@ -48,10 +48,7 @@ Between = Callable[[Ints, Ints | slice], Floats]
 
 
 class ThinFactor(Protocol):
-    """Thin factor of a matrix, of which the values may be elsewhere until they are asked for.
-
-    See :class:`PivotedFactor`.
-    """
+    """Thin factor, see :class:`PivotedFactor`, whose values may be elsewhere until asked for."""
 
     @property
     def values(self) -> Floats:
@@ -209,10 +206,7 @@ def pivoted_cholesky(
 
 
 class _Elimination:
-    """Pivots that are eliminated from a matrix one after the other, and what is left of it.
-
-    `room` is the most pivots; columns are rounded to `dtype`.
-    """
+    """Eliminated pivots, at most `room`, and what is left; columns are rounded to `dtype`."""
 
     def __init__(
         self, diagonal: Floats, between: Between, room: int, dtype: np.dtype[np.floating]

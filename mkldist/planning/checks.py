@@ -47,10 +47,7 @@ from mkldist.spec.model import (
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
-    """Let the user's functions be imported from the folder of a sweep file, if that is allowed.
-
-    Returns the folder, absolute; an empty text if the sweep has no such function.
-    """
+    """Let the user's functions be imported, if allowed, from a folder, which is returned."""
     functions = ((f"{place}.function", function) for place, function in code_of(spec))
     found = [*functions, *_code_of_methods(spec)]
     check_allowed(found, allowed=allowed)
@@ -302,10 +299,7 @@ def check_banks(spec: SweepSpec) -> None:
 
 
 def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
-    """Return the grid of every method, by data set and the method's key; no data are read.
-
-    Data sets on which a method has no parameters of their own share its grid.
-    """
+    """Return the grid of every method, by data set and key, shared where parameters are."""
     names = [dataset.name for dataset in spec.datasets]
     for entry in spec.methods:
         _check_names(entry, names)
@@ -462,10 +456,7 @@ def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Spli
 
 
 def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Refuse more folds of a method's own cross-validation than a class has labelled points.
-
-    Only a number that the user gave is refused; a method cuts its default to the data.
-    """
+    """Refuse more folds than a class has labelled points, where the user gave the number."""
     if dataset.task != "classification":
         return
     smallest = min(int(np.bincount(dataset.class_numbers[split.train]).min()) for split in splits)

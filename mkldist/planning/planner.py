@@ -148,11 +148,7 @@ def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
 
 
 def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
-    """Return the bytes that a worker needs at least.
-
-    Each task holds one solver, and a buffer of blocks; with ``backend = "memory"`` the whole bank,
-    with ``"sharded"`` a part of some kernels, with ``"factors"`` a factor in the making.
-    """
+    """Return the bytes that a worker needs at least, by the backends of its banks."""
     by_id = {bank.id: bank for bank in banks}
     solvers = SolverBytes(memory_limit=0)
     tasks = [0]
@@ -172,11 +168,7 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
 
 
 class SolverBytes:
-    """Bytes of the solvers of batches under a limit of memory, found once for each setting.
-
-    Runs of one point of a grid have one object of parameters, by which they are known.  The runs
-    must live as long as this object does.
-    """
+    """Bytes of solvers of batches in a limit of memory, once for each object of parameters."""
 
     def __init__(self, memory_limit: int | None) -> None:
         self._memory_limit = memory_limit
@@ -252,11 +244,7 @@ def with_backends(
     banks: Mapping[tuple[str, str], BankFacts],
     datasets: Mapping[str, DatasetFacts],
 ) -> dict[tuple[str, str], BankFacts]:
-    """Return the facts of banks, which say for which of them thin factors stand.
-
-    A bank that allows factors gets them on a data set if memory does not hold what some solver on
-    it needs, of the matrices of all its points.
-    """
+    """Return the facts of banks, with thin factors where solvers need more than memory holds."""
     found, n_bytes = dict(banks), memory_of(spec)
     for bank in (one for one in spec.sized_banks if one.may_be_factors):
         keys = [entry.key for entry in spec.methods if entry.runs_on(bank)]
@@ -336,12 +324,7 @@ def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
 
 
 def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
-    """Divide runs, bank by bank, into batches.
-
-    All runs of a split stay together, because they share passes.  Two banks of one id with
-    different labels have different normalisations, and two of different data sets have different
-    splits; the runs of such banks share no passes.
-    """
+    """Divide runs into batches of one bank, labels and data set; those of a split stay together."""
     banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         banks[run.dataset, run.bank_label][run.split].append(run)

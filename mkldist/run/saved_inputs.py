@@ -35,10 +35,7 @@ class SavedInputs:
     data: Mapping[str, InputData] = field(default_factory=dict)  # data sets by name
 
     def write(self, folder: OutputFolder) -> list[str]:
-        """Write what the folder lacks or has damaged; return a line for each changed data set.
-
-        Files of data sets that are not given any more are removed.
-        """
+        """Write what is lacking, remove what is not given any more; return lines on changes."""
         if not self.text:
             return []
         wanted = {file_name(name, data): name for name, data in self.data.items()}

@@ -406,10 +406,7 @@ class _Sweep:
         )
 
     def remove_banks(self, recorded: Collection[str]) -> None:
-        """Remove what is left of banks, unless they are kept, in use, or needed by some run.
-
-        It is that of a call that was killed after it recorded their last run, and graph Laplacians.
-        """
+        """Remove what is left of banks and graphs, unless they are kept, in use or needed."""
         outputs = self.spec.outputs
         root = banks_root(self.spec, self.folder.path)
         if outputs.keep_banks or len(recorded) < len(self.plan.runs) or "://" in root:

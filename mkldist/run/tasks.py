@@ -253,11 +253,7 @@ def _compile(task: BatchTask) -> None:
 
 
 def kernel_threads(task: BatchTask) -> int:
-    """Return the number of threads that compute kernels in the passes of a batch.
-
-    It is the batch's share of the processors, more than one where batches are few.  Isolated runs
-    get one thread, so that their times do not depend on other batches.
-    """
+    """Return the threads that compute kernels of a batch: its share; one for isolated runs."""
     if task.settings.execution == "isolated":
         return 1
     return max(1, n_processors() // task.n_at_once)
@@ -369,10 +365,7 @@ def _source(ref: BankRef) -> BankSource:
 
 
 def _buffer_of_thread() -> BankBuffer:
-    """Return this thread's memory for banks, which one task after the other uses.
-
-    Fresh memory for every bank would cost a page fault for each of its pages.
-    """
+    """Return this thread's memory for banks, which one task after the other uses."""
     if not hasattr(_this_thread, "buffer"):
         _this_thread.buffer = BankBuffer()
     buffer: BankBuffer = _this_thread.buffer
@@ -380,10 +373,7 @@ def _buffer_of_thread() -> BankBuffer:
 
 
 def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
-    """Return how to open a bank: as planned, or streamed if this worker has too little memory.
-
-    A backend that the sweep file names is kept in any case.
-    """
+    """Return how to open a bank: as named or planned, streamed if memory is too little."""
     if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
         return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
     return cast(Backend, plan.backend)
@@ -399,11 +389,7 @@ def _build_time(ref: BankRef, builder: BlockBuilder | None) -> BuildTime | None:
 
 
 def _remove_damaged(store: BankStore, error: DamagedBlocksError) -> None:
-    """Remove damaged blocks, which are missing then.
-
-    Several tasks may have met the same damage.  So each block is read again first: one that was
-    rebuilt meanwhile is sound and stays.
-    """
+    """Remove damaged blocks that are still so, since another task may have rebuilt them."""
     buffer = block_buffer(store)
     for block in (store.shape.blocks[i] for i in error.blocks):
         try:

@@ -205,11 +205,7 @@ def expand(
 def searched(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
-    """Return the space of a method's settings, some of which are distributions.
-
-    Lists and series of numbers are choices there.  A SpecError tells of a distribution that is not
-    well-formed, and of values that the method does not take.
-    """
+    """Return the space of a method's settings, some of which are distributions."""
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)

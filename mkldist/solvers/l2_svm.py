@@ -71,10 +71,7 @@ def _by_newton(
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
-    """Return feasible ``alpha * y``: the alpha of either class are scaled to the smaller sum.
-
-    All alpha of a class are equal where `start` leaves a class without any.
-    """
+    """Return feasible ``alpha * y``, either class scaled to the smaller sum, or equal in each."""
     alpha = np.maximum(start, 0.0) if start is not None else np.zeros(len(y))
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
@@ -90,11 +87,7 @@ def _scaled(beta: Floats, K: Gram, y: Floats) -> Floats:
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:
-    """Return the certificate at `beta`; ``f = K beta`` is without the ridge.
-
-    Both values make up for their rounding errors, as those of the machine of the hinge loss do;
-    `reach` are the roots of the diagonal with the ridge.
-    """
+    """Return the certificate at `beta`, in spite of rounding; ``f = K beta`` lacks the ridge."""
     norm, scaled = float(beta @ f), reach * beta
     energy, bias = float(scaled @ scaled), best_bias(f, y)
     slack = 1.0 - y * (f + bias)

@@ -155,11 +155,7 @@ class Direction(NamedTuple):
 
 
 class PrimalMachine:
-    """Minimise F over z, for one Gram matrix after another, to a `share` of F as its gap.
-
-    Counters count a machine as a solve, and a line search as an iteration, and as a Newton step too
-    where its direction is Newton's.
-    """
+    """Minimise F over z, for one Gram matrix after another, to a `share` of F as its gap."""
 
     def __init__(
         self, loss: SquaredLoss, lam: float, inner: Inner, share: float, counters: Counters

@@ -93,11 +93,7 @@ class Clock:
 
 
 def working_time() -> float:
-    """Return a time in seconds that stands still while this thread prepares functions.
-
-    A thread prepares a function when it compiles it, and when it calls it in Python before that.
-    Only differences of two times of one thread mean anything.
-    """
+    """Return seconds of this thread, without those in which it prepares functions."""
     return time.perf_counter() - preparation_seconds()[0]
 
 
@@ -186,11 +182,7 @@ def largest(weights: Floats, count: int) -> Indices:
 
 
 class WeightHistory:
-    """Weights other than 0 of all iterations, within `most_bytes`.
-
-    Where they take more, each iteration keeps as many of its largest as there is room for, but
-    `least` of them in any case.
-    """
+    """Non-zero weights of all iterations: in `most_bytes`, the largest, but `least` of them."""
 
     def __init__(self, most_bytes: int, least: int) -> None:
         self._most, self._least = most_bytes // TRACED_WEIGHT_BYTES, least
@@ -210,10 +202,7 @@ class WeightHistory:
         self._held += len(places)
 
     def of(self, kernels: Indices) -> Floats:
-        """Return the weights (T, k) of k kernels in all T iterations.
-
-        A weight is NaN in an iteration that kept only larger ones.
-        """
+        """Return weights (T, k) of kernels in all T iterations, NaN where only larger are kept."""
         course = np.zeros((len(self._rows), len(kernels)))
         for row, (places, weights, is_whole) in zip(course, self._rows, strict=True):
             at = np.searchsorted(places, kernels)
@@ -244,11 +233,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Trace:
-    """Record of bounds, number of active kernels and largest weights, by iteration and time.
-
-    The course of the weights that are largest at the end is part of it.  Nothing is recorded unless
-    it is `enabled`; `spread` is :attr:`mkldist.solvers.base.Problem.spread`.
-    """
+    """Bounds, active kernels and largest weights, by iteration and time, if `enabled`."""
 
     def __init__(
         self, enabled: bool, clock: Clock, spread: Callable[[Floats], Floats] | None = None
@@ -259,11 +244,7 @@ class Trace:
         self._course: WeightHistory | None = None
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
-        """Add a row for one iteration, and tell who listens to the clock.
-
-        Bounds are the best so far; `weights` (M,) are those of the iteration, and `own` is what it
-        found there.
-        """
+        """Add a row for one iteration: best bounds, weights (M,) and what it found by itself."""
         if self._clock.on_iteration is not None:
             self._clock.on_iteration(objective, dual_objective)
         if not self._enabled:

@@ -68,10 +68,7 @@ def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
 def fixed_weights_bound(
     problem: Problem, params: SolverParams, solution: Solution
 ) -> Generator[Request, Any, DualBound]:
-    """Ask for the dual value of a machine's dual point at the solution's weights, fixed before.
-
-    A machine of each class has a dual point of its own; their values add up.
-    """
+    """Ask for the dual values of machines, summed, at weights that were fixed before."""
     alpha = solution.dual_variables.reshape(problem.n_points, -1)
     signed = alpha * problem.y.reshape(alpha.shape)
     forms = yield from largest_forms(signed)

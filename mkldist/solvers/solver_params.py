@@ -25,10 +25,7 @@ from mkldist.spec.kinds import spelled
 
 
 def within_range(value: Any) -> Any:
-    """Return the value of a parameter; refuse numbers so large or small that they would overflow.
-
-    Zero and, where a parameter takes it, infinity pass.
-    """
+    """Return a parameter; refuse numbers of which products would overflow, but 0 or infinity."""
     if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
         return value
     if not LEAST <= abs(value) <= LARGEST:
@@ -86,10 +83,7 @@ class SolverParams(BaseModel):
 
     @property
     def chosen_folds(self) -> int:
-        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen.
-
-        A method that has folds cuts their default number to the data.
-        """
+        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen."""
         return 0
 
     @property

@@ -81,10 +81,7 @@ class SquaredLoss:
         return middle + self.best_step(f + middle, np.ones(len(f)), self.slope, 0.0)
 
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
-        """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
-
-        The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
-        """
+        """Return the best s of distances at ``u + s change`` plus the parabola in s."""
         ends = self.lower, self.upper
         return root_on_line(u, change, *ends, constant, curvature, self.weights)
 
@@ -183,10 +180,7 @@ def root_on_line(
 
 @compiled
 def _write_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats, kinks: Floats) -> int:
-    """Write the steps at which decision values meet ends of intervals; return how many there are.
-
-    They come in no order.
-    """
+    """Write steps at which decision values meet ends of intervals, in no order; return how many."""
     count = 0
     for i in range(len(u)):
         if change[i] != 0.0:

@@ -206,10 +206,7 @@ class SvmSolution:
 
     @classmethod
     def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
-        """Return the machines of several classes on one Gram matrix as one solution.
-
-        It has a column for each class; its values and counts are sums over the classes.
-        """
+        """Return the machines of several classes on one Gram matrix as one, a column for each."""
         return cls(
             alpha=np.column_stack([svm.alpha for svm in machines]),
             signed=np.column_stack([svm.signed for svm in machines]),
@@ -237,11 +234,7 @@ class SvmSolution:
         return float(self.alpha.sum()) - self.rounding.of_sums
 
     def dual_value(self, form: float) -> float:
-        """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
-
-        `form` is the quadratic form of alpha*y as computed, added up over classes, for a kernel
-        whose diagonal is like that of the machine's kernel.
-        """
+        """Return ``1'alpha - 1/2 form``, less its rounding, on a kernel like the machine's."""
         return self.height - 0.5 * (form + self.rounding.of_form)
 
     @property
@@ -420,12 +413,7 @@ INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
 
 class InnerSvm:
-    """Train one support vector machine after another on slowly changing Gram matrices.
-
-    Labels `y` are (n,), or (n, k) for a machine of each column; `C` bounds the dual variables, of
-    all or of each point; machines are solved to a small share of `tol`, the outer problem's
-    relative gap.
-    """
+    """Train support vector machines in turn, on labels (n,) or (n, k), to a share of `tol`."""
 
     def __init__(self, y: Floats, C: Bound, tol: float, counters: Counters) -> None:
         self._y, self._C, self._tol = y, C, INNER_SHARE * tol
@@ -450,11 +438,7 @@ class InnerSvm:
 def train(
     K: Gram, y: Floats, C: Bound, tol: float, counters: Counters, start: Floats | None = None
 ) -> SvmSolution:
-    """Train a support vector machine on labels `y` (n,), or one on each of their columns (n, k).
-
-    C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
-    each machine; `start` are dual variables of the shape of y.
-    """
+    """Train a machine on labels `y` (n,), or on each of their columns, to a relative gap `tol`."""
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
     machines = []
@@ -481,11 +465,7 @@ def fixed_weights_solution(
     *,
     complete: bool = True,
 ) -> Solution:
-    """Return the solution of a method that trains its machines once, at fixed kernel weights.
-
-    The gap of the machines is the certificate, and a trace has one row.  The choice of weights is
-    not `complete` if the time limit came before they were chosen from all kernels.
-    """
+    """Return the solution of machines at fixed weights, if all kernels had a say `complete`."""
     bounds = svm.objective, svm.dual_objective
     found = direct_solution(
         problem,
