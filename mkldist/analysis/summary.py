@@ -328,15 +328,18 @@ def _known(rows: Iterable[Row], name: str) -> bool:
     return not all(is_missing(row.get(name)) for row in rows)
 
 
-def caption(summary: Sequence[Row], shown: Sequence[Row]) -> str:
-    """Return lines that explain the numbers of a table and name what is left out."""
+def caption(summary: Sequence[Row], shown: Sequence[Row], *, selected: bool = False) -> str:
+    """Return lines that explain the numbers of a table and name what is left out.
+
+    `selected` rows are of settings that inner folds chose, which are some of the runs alone.
+    """
     ranked = [(METRICS[row["metric"]], ranked_by(row)) for row in summary]
     losses = {m.heading(part_of_variable(name or m.variable())): None for m, name in ranked}
     best, parts = " or ".join(losses), {loss.partition(" ")[0] for loss in losses}
     part = "unlabelled" if parts == {"unlabelled"} else "test"
     lacking = any(row["lacking"] and row["complete"] for row in summary)
     sampled = sum(row.get("sampled", 0) for row in summary)
-    waiting = sum(row["waiting"] for row in summary)
+    waiting = 0 if selected else sum(row["waiting"] for row in summary)
     cut, at_end, early = len(shown) < len(summary), edges_of(summary), early_of(summary)
     if len(at_end) > EDGES_SHOWN:
         at_end = [*at_end[:EDGES_SHOWN], f"{len(at_end) - EDGES_SHOWN} more"]
@@ -447,7 +450,7 @@ class SummaryTable:
             if max(widths) <= options.max_width:
                 break
         yield from parts
-        words = caption(self.summary, self.shown)
+        words = caption(self.summary, self.shown, selected=bool(self.note))
         if not (detail.others and detail.all_intervals):
             words += "\nA wider terminal shows more scores and intervals."
         yield Text(f"{self.note}\n" * bool(self.note) + words, style="dim")

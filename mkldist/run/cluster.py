@@ -512,6 +512,25 @@ def default_workers(threads_per_worker: int = 1) -> int:
     return max(1, n_processors() // threads_per_worker)
 
 
+class _JobErrors(logging.Handler):
+    """Keeps the last error of starting workers, such as what sbatch said: Dask only logs it."""
+
+    last = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[1] is not None:
+            self.last = " ".join(str(record.exc_info[1]).split())
+
+
+_JOB_ERRORS = _JobErrors(logging.ERROR)
+
+
+def no_worker(words: str) -> str:
+    """Return words about missing workers, with the error of starting them if there was any."""
+    error = _JOB_ERRORS.last
+    return f"{words}; the last attempt to start some: {error:.400}" if error else words
+
+
 @contextmanager
 def _silent_logs() -> Iterator[None]:
     """Keep Dask's log from the terminal, and asyncio's of tasks that nobody awaits after Ctrl-C."""
@@ -520,9 +539,12 @@ def _silent_logs() -> Iterator[None]:
     before = [one.level for one in silenced]
     for one in silenced:
         one.setLevel(logging.CRITICAL)
+    _JOB_ERRORS.last, starting = "", logging.getLogger("tornado.application")
+    starting.addHandler(_JOB_ERRORS)
     try:
         yield
     finally:
+        starting.removeHandler(_JOB_ERRORS)
         for one, level in zip(silenced, before, strict=True):
             one.setLevel(level)
 

@@ -27,7 +27,7 @@ from mkldist.core.memory import (
 from mkldist.core.threads import n_processors
 from mkldist.core.wording import pluralize, truncate
 from mkldist.errors import MkldistError
-from mkldist.run.cluster import ConnectOptions, joined
+from mkldist.run.cluster import ConnectOptions, joined, no_worker
 from mkldist.run.probe import (
     ADVICE,
     NO_LOCK,
@@ -264,7 +264,7 @@ def examine_cluster(
             time.sleep(POLL_SECONDS)
         if not there:
             advice = "Look at the queue of jobs and at what they logged, or wait longer: --wait"
-            found = f"none joined within {wait_seconds:g} s"
+            found = no_worker(f"none joined within {wait_seconds:g} s")
             yield Finding("workers", found, advice, hinders=True)
             return
         threads = pluralize(sum(client.nthreads().values()), "thread")

@@ -46,6 +46,7 @@ from mkldist.planning.model import RunPlan
 from mkldist.results.folder import AtWork, put_together, remove_work_note, write_work_note
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
+from mkldist.run.cluster import no_worker
 from mkldist.run.probe import do_where_equal, versions_here
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
@@ -600,7 +601,8 @@ class SweepLoop:
         if self._tasks.n_threads:
             self._workers_seen = self._workers_noted = now
         elif now - self._workers_noted > NO_WORKERS_NOTE_SECONDS:
-            self._progress.note("waiting for workers: none has joined, or all have left")
+            words = "waiting for workers: none has joined, or all have left"
+            self._progress.note(no_worker(words))
             self._workers_noted = now  # the next note comes as long after this one
         self._work.wall_time.check_workers(now - self._workers_seen)
 

@@ -36,7 +36,7 @@ from mkldist.planning.planner import check_memory, parse_memory
 from mkldist.planning.resolved import NOTHING, Resolved, resolve
 from mkldist.results.layout import TreeFacts, check_names, kernel_coordinates
 from mkldist.run.bank_refs import BankRef
-from mkldist.run.cluster import ConnectOptions, default_workers
+from mkldist.run.cluster import ConnectOptions, default_workers, no_worker
 from mkldist.run.forecast import SweepCosts
 from mkldist.run.rounds import Rounds
 from mkldist.scores import constant_answers, constant_score
@@ -92,7 +92,7 @@ class WallTime:
     def check_workers(self, seconds: float) -> None:
         """Raise if there has been no worker for too many seconds."""
         if seconds > self.worker_wait:
-            found = f"none within {self.worker_wait:g} s"
+            found = no_worker(f"none within {self.worker_wait:g} s")
             hint = "Start workers, or set worker_wait to a longer time, and repeat the command"
             raise ClusterError("workers", found, "at least one that joins", hint)
 

@@ -26,6 +26,7 @@ from mkldist.errors import ClusterError, MkldistError, UnfitClusterError
 from mkldist.kernel_functions.custom import CustomFunction, search_first
 from mkldist.planning.checks import code_of
 from mkldist.run.bank_refs import BankRef, published_name
+from mkldist.run.cluster import no_worker
 from mkldist.run.probe import check_storage, compared_workers
 from mkldist.run.record_queue import queue_name, reaching
 from mkldist.run.sweep_setup import BankKey, WallTime
@@ -145,7 +146,7 @@ class WorkerPool:
                 raise UnfitClusterError(f"worker {worker}", found, "a worker to use", hint)
             yield from self.messages()
             if not there and time.monotonic() - noted > NO_WORKERS_NOTE_SECONDS:
-                yield "waiting for workers: none has joined"
+                yield no_worker("waiting for workers: none has joined")
                 noted = time.monotonic()
             seen = time.monotonic() if there else seen
             wall_time.check()

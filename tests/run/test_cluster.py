@@ -20,6 +20,8 @@ from pathlib import Path
 import dask
 import numba
 import pytest
+from distributed import Scheduler, SpecCluster
+from distributed.deploy.spec import ProcessInterface
 from distributed.utils import get_ip
 
 from mkldist.bank.cache import SUFFIX
@@ -148,6 +150,30 @@ def test_workers_that_die_while_they_start_are_an_error_of_the_cluster(tmp_path)
         pass
     for word in ("workers", "this machine that did not start", "workers=0", "Repeat the command"):
         assert word in str(caught.value)
+
+
+class RefusedJob(ProcessInterface):
+    """A job that no queue takes."""
+
+    async def start(self):
+        raise RuntimeError("sbatch: error: invalid partition")
+
+
+class RefusedJobs(SpecCluster):
+    """A cluster whose jobs are refused."""
+
+    def __init__(self, **options):
+        scheduler = {"cls": Scheduler, "options": {"dashboard_address": "127.0.0.1:0"}}
+        super().__init__(scheduler=scheduler, worker={"cls": RefusedJob, "options": {}}, **options)
+
+
+@pytest.mark.slow
+def test_what_refuses_jobs_is_told(tmp_path):
+    path = tmp_path / "refused.yaml"
+    path.write_text(f"class: {__name__}.RefusedJobs\nworkers: 1\nallow_unencrypted: true\n")
+    *_, last = examine_cluster(ConnectOptions(cluster_file=path), {}, 2.0)
+    assert last.hinders
+    assert "invalid partition" in last.words
 
 
 def test_isolated_runs_have_one_worker_of_this_machine():
