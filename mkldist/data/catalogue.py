@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
@@ -15,7 +15,6 @@ from mkldist.data.dataset import Dataset, RawData
 from mkldist.data.files import EXTENSIONS, extension_of, read_file
 from mkldist.data.inputs import InputData
 from mkldist.data.opening import exists, is_zarr
-from mkldist.data.synthetic import GENERATORS, generate
 from mkldist.data.tables import ColumnChoice
 from mkldist.data.validate import NO_COLUMNS, validate
 from mkldist.errors import DataError, SpecError, nearest
@@ -98,13 +97,19 @@ def list_datasets(data_dirs: Sequence[Path]) -> list[DatasetEntry]:
         for path in _data_files(folder)
     ]
     entries += [DatasetEntry(name, "bundled", text) for name, text in DESCRIPTIONS.items()]
-    for name, generator in GENERATORS.items():
+    for name, generator in _generators().items():
         text = (generator.__doc__ or "").splitlines()[0]
         entries.append(DatasetEntry(name, "synthetic", text))
     first: dict[str, DatasetEntry] = {}
     for entry in entries:
         first.setdefault(entry.name, entry)
     return list(first.values())
+
+
+def _generators() -> Mapping[str, Callable[..., Any]]:
+    from mkldist.data.synthetic import GENERATORS  # which most sweeps do not need
+
+    return GENERATORS
 
 
 def _of_source(
@@ -154,15 +159,18 @@ def _of_name(
     if path is not None:
         place = f"{where} ({path})"
         return read_file(path, choice, place), place
-    if name not in GENERATORS and (spec.options or name not in DESCRIPTIONS):
+    bundled = name in DESCRIPTIONS and not spec.options
+    if not bundled and name not in _generators():
         raise _unknown(name, spec, data_dirs, where)
     if spec.label is not None:
         raise DataError(
             where, f"label = {spec.label!r}", "none: its label is known", "Remove label"
         )
     choice.check_label_alone(where)
-    if name in DESCRIPTIONS:
+    if bundled:
         return load_bundled(name), where
+    from mkldist.data.synthetic import generate
+
     return generate(name, spec.options, seed, where), where
 
 
@@ -182,13 +190,14 @@ def file_named(name: str, data_dirs: Sequence[Path], where: str) -> Path | None:
 
 def _unknown(name: str, spec: DatasetSpec, data_dirs: Sequence[Path], where: str) -> DataError:
     if spec.options:
-        found, expected = f"options, but no synthetic data set {name!r}", ", ".join(GENERATORS)
-        hint = nearest(name, GENERATORS) or "Remove options, or name a synthetic data set"
+        known = _generators()
+        found, expected = f"options, but no synthetic data set {name!r}", ", ".join(known)
+        hint = nearest(name, known) or "Remove options, or name a synthetic data set"
         return DataError(where, found, f"one of {expected}", hint)
     folders = ", ".join(map(str, data_dirs)) or "a folder named by --data-dir"
     expected = f"a data file in {folders}, a data set of scikit-learn or a synthetic one"
-    known = [entry.name for entry in list_datasets(data_dirs)]
-    hint = nearest(name, known) or "Run 'mkldist list datasets' to see all"
+    names = [entry.name for entry in list_datasets(data_dirs)]
+    hint = nearest(name, names) or "Run 'mkldist list datasets' to see all"
     return DataError(where, f"no data set {name!r}", expected, hint)
 
 

@@ -50,10 +50,9 @@ from mkldist.run.cluster import no_worker
 from mkldist.run.probe import do_where_equal, versions_here
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
-from mkldist.run.sweep_setup import BankKey, Work
+from mkldist.run.sweep_setup import NO_WORKERS_NOTE_SECONDS, BankKey, Work
 from mkldist.run.tasks import BatchReceipt, BatchTask, BuildTask, Stage, build, solve_batch
 from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, WorkQueue, backends_of
-from mkldist.run.worker_pool import NO_WORKERS_NOTE_SECONDS
 
 if TYPE_CHECKING:
     from distributed import Client, Future

@@ -64,6 +64,7 @@ def parse_wall_time(text: str | None, key: str = "wall_time") -> float:
 
 
 WORKER_WAIT = 600.0  # seconds
+NO_WORKERS_NOTE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)

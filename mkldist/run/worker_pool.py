@@ -29,14 +29,13 @@ from mkldist.run.bank_refs import BankRef, published_name
 from mkldist.run.cluster import no_worker
 from mkldist.run.probe import check_storage, compared_workers
 from mkldist.run.record_queue import queue_name, reaching
-from mkldist.run.sweep_setup import BankKey, WallTime
+from mkldist.run.sweep_setup import NO_WORKERS_NOTE_SECONDS, BankKey, WallTime
 from mkldist.spec.model import SweepSpec
 
 if TYPE_CHECKING:
     from distributed import Client
 
 POLL_SECONDS = 0.1
-NO_WORKERS_NOTE_SECONDS = 30.0
 SILENCE_NOTE_SECONDS = 30.0
 GRACE_SECONDS = 3.0  # for the other workers, once some were probed
 OUTPUT, BANKS = "results", "banks"
