@@ -166,11 +166,7 @@ class Chosen:
 def methods_by_data_set(
     results: Results, methods: Collection[str] = ()
 ) -> Iterator[tuple[str, dict[str, Chosen]]]:
-    """Yield each data set with its methods at their chosen settings, by their names.
-
-    A method has its bank before its name where there are several.  Of several sizes of one data set
-    the largest alone takes part: the sizes share their points, and are no independent data sets.
-    """
+    """Yield each data set, of several sizes the largest, and its methods at chosen settings."""
     nodes: dict[str, list[xr.DataTree]] = {}
     for node, place in zip(results.nodes(), results.places(), strict=True):
         nodes.setdefault(place["dataset"], []).append(node)

@@ -447,11 +447,7 @@ def classes_of(side: Chosen) -> list[str]:
 
 
 def roc(decisions: list[Decisions]) -> pd.DataFrame:
-    """Return the mean ROC curve of the splits.
-
-    Columns ``false_positive_rate``, from 0 to 1, and ``true_positive_rate``, its mean over the
-    splits, with ``sd`` over them. A curve of one split has the thresholds' own rates.
-    """
+    """Return the mean ROC curve of the splits, rates from 0 to 1, with ``sd`` over the splits."""
     from sklearn.metrics import roc_curve
 
     def curve(one: Decisions) -> tuple[Floats, Floats]:
@@ -507,13 +503,7 @@ def out_of_split_probabilities(decisions: list[Decisions]) -> list[Floats]:
 
 
 def calibration(decisions: list[Decisions], n_bins: int = BINS) -> pd.DataFrame:
-    """Return how often rows of about equal probability are of the class.
-
-    Probabilities are those of :func:`out_of_split_probabilities`, of all splits together.
-
-    A row for each bin: ``probability``, the mean, ``frequency``, the share of rows of the class,
-    and the number ``n`` of rows.
-    """
+    """Return for each bin mean ``probability``, ``frequency`` of the class, and ``n`` rows."""
     from sklearn.calibration import calibration_curve
 
     named = ["probability", "frequency", "n"]

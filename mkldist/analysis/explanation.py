@@ -187,11 +187,7 @@ def _by_class(weights: xr.DataArray) -> Floats:
 
 
 def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
-    """Return the shares of the weights, and how often they are selected, by values of a coordinate.
-
-    The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``,
-    ``frequency`` and its interval, as in :func:`selection_frequency`.
-    """
+    """Return shares and selection by values of a coordinate, as :func:`selection_frequency`."""
     keys = weights[by].to_numpy()
     if by == "feature_group":
         keys = np.where(np.isin(keys, (SINGLE, SEVERAL)), weights["features"].to_numpy(), keys)

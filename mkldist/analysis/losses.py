@@ -101,11 +101,7 @@ class Tested:
         return cls(overlap, n_new, n_rarest * n_new / max(n_test, 1.0))
 
     def interval(self, losses: Floats, metric: Metric) -> Interval:
-        """Return the mean and the 95 % interval of a metric's losses on these splits.
-
-        A score of the order of decision values, or of one class, tells no more than the rows of
-        the rarest class do; one that averages over classes, twice as much.
-        """
+        """Return mean and 95 % interval; scores of order tell as much as the rarest class does."""
         by_name = {"error": self.n_rows, "balanced_error": 2.0 * self.n_rarest}
         n = by_name.get(metric.name, self.n_rows if metric.probabilities else self.n_rarest)
         n = min(n, self.n_rows) if metric.task == "classification" else self.n_rows

@@ -427,13 +427,7 @@ FEWEST_SPLITS = 5
 
 
 def frequencies(selected: npt.NDArray[np.bool_]) -> list[Interval]:
-    """Return the share of the splits that select each of G sets, and its 95 % interval by Wilson.
-
-    The interval takes the splits for independent; they share training rows.  Its ends are NaN for
-    one split.
-
-    Shapes: selected (J, G).
-    """
+    """Return the share of J splits that select each of G sets, and Wilson's 95 % interval."""
     n_splits, counts = len(selected), np.asarray(selected).sum(axis=0).tolist()
     found = {count: Interval(count / n_splits, math.nan, math.nan) for count in counts}
     for count in found if n_splits > 1 else ():

@@ -227,11 +227,7 @@ def group_folds(
 def _new_fold(
     fold: Ints, n_folds: int, counts: Ints, before: set[bytes], random: np.random.RandomState
 ) -> Ints:
-    """Return `fold` (G,) of the groups, or a draw that divides them as never before.
-
-    It leaves rows of every class outside each fold, where classes are in several groups.
-    `before` is added to.  Shapes: counts (G, k).
-    """
+    """Return `fold` (G,) of the groups, or a draw that divides them as never before."""
     found, totals, in_groups = fold, counts.sum(axis=0), (counts > 0).sum(axis=0)
     for _ in range(MAX_DRAWS):
         held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
@@ -284,13 +280,7 @@ def _class_counts(groups: Ints, labels: Any) -> Ints:
 
 
 def _even_draws(counts: Ints, n_train: int, repeats: int, seed: int) -> Iterator[Ints]:
-    """Yield so many of G groups, drawn so that each class gives its share of rows.
-
-    They are the most even of ``BEST_OF`` draws; of up to ``MAX_DRAWS`` where these lack a class, or
-    were drawn before.
-
-    Shapes: counts (G, k).
-    """
+    """Yield so many of G groups, the most even of some draws by the `counts` (G, k) of classes."""
     random, totals = np.random.RandomState(seed % SEEDS), counts.sum(axis=0)
     before = set[bytes]()
 
@@ -650,13 +640,7 @@ def _counts(dataset: Dataset) -> str:
 def inner_folds(
     dataset: Dataset, labelled: Ints, spec: SelectionSpec, seed: int
 ) -> tuple[Ints, ...]:
-    """Return the held-out rows of each inner fold.
-
-    They are those of :func:`~mkldist.data.splits.repeated_folds`, and each class is divided
-    in proportion.  There are at least two points of each class and at most as many folds, so that
-    the training rows of a fold have points of every class.  Those of a grouped data set are
-    :func:`~mkldist.data.splits.group_folds`.
-    """
+    """Return the held-out rows of each inner fold: stratified, or of whole groups."""
     n_folds = min(spec.folds, _most_folds(dataset, labelled))
     labels = None if dataset.classes is None else dataset.class_numbers[labelled]
     if dataset.row_groups is not None:

@@ -533,11 +533,7 @@ def as_categories(texts: Sequence[str]) -> list[str]:
 
 
 def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, list[str]]:
-    """Return the indicators of a column of categories, (n, k), and its k categories.
-
-    Categories are in the order of numbers if all are numbers, else in alphabetical order.  A
-    missing value is a category of its own, ``?``, the last.
-    """
+    """Return indicators (n, k) of a column, and its sorted categories; ``?`` is missing, last."""
     values = as_categories(texts)
     categories = sorted(set(values))
     longest = max(map(len, categories), default=0)

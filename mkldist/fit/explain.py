@@ -393,12 +393,7 @@ class ExplainedRuns:
         n_kernels: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Floats]:
-        """Return the shares of every set in decisions that were fitted on permuted labels, (N, G).
-
-        The labels of each training part are permuted, those of groups of rows together, and the
-        run of its split fitted with its parameters; the shares are those at its scored rows, means
-        over the splits.
-        """
+        """Return the shares (N, G) of every set in decisions fitted on permuted labels."""
         total = [np.zeros((permutations, len(own.names))) for own in sets]
         dataset, numbers = self.source.dataset, np.arange(n_kernels)
         for place, record in enumerate(self.records):

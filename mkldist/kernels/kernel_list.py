@@ -152,12 +152,7 @@ class KernelList:
         }
 
     def columns(self) -> dict[str, Array]:
-        """Return the function and every parameter as arrays over kernels, by name.
-
-        ``function`` holds names.  A parameter is an array of float64, NaN where a kernel has none;
-        if functions of the user take other values for it, an array of objects, None there.
-        ``relative_width`` is there if some widths were given in that way.
-        """
+        """Return functions and parameters as arrays over kernels, by name; NaN or None for none."""
         functions = np.empty(len(self), dtype=object)
         columns: dict[str, Array] = {"function": functions}
         keys = np.stack([self.function, self.parameter * (self.function == CUSTOM_CODE)], axis=-1)
@@ -202,11 +197,7 @@ class KernelList:
         )
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Return one unique, readable name per kernel, such as ``gaussian(0.5)[all]``.
-
-        A subset of more than three features without a label appears as ``12 features #7`` if it is
-        subset 7.  Repetitions of a name end in ``~2``, ``~3`` and so on.
-        """
+        """Return unique names such as ``gaussian(0.5)[all]``; repetitions end in ``~2``."""
         places = self.subset_names(feature_names)
         heads: dict[tuple[int, float, float], str] = {}
         names = []
@@ -278,12 +269,7 @@ ORDER_STREAM = 3  # after the streams of feature subsets
 def first_drawn(
     lists: Sequence[KernelList | None], size: int, seed: int, place: str
 ) -> list[KernelList | None]:
-    """Return the first kernels of lists in an order that the seed determines; None for no kernels.
-
-    One order mixes the kernels of all lists: of features, of texts.  In each list, those of a
-    larger size begin with those of a smaller one, and with the same names.  A SpecError, at the
-    bank's `place` in the sweep file, tells of fewer kernels.
-    """
+    """Return the first kernels of several lists in one random order; refuse too few."""
     counts = [0 if kernels is None else len(kernels) for kernels in lists]
     total = sum(counts)
     if size > total:

@@ -82,11 +82,7 @@ class GmklParams(HingeParams):
 
 
 def solve(problem: Problem, params: GmklParams) -> Steps:
-    """Run GMKL.
-
-    ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an alpha, or
-    of a mean of several, scaled to be feasible.  Weights are not normalised.
-    """
+    """Run GMKL; weights are not normalised."""
     M, sigma, counters = problem.n_kernels, params.sigma, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(ORTHANT, M, params.tol, svm_at)

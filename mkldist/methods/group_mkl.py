@@ -167,11 +167,7 @@ class GroupMklParams(SolverParams):
 
 
 def solve(problem: Problem, params: GroupMklParams) -> Steps:
-    """Run the Level method, or lp-norm MKL where p > 1, on the groups.
-
-    ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds ``kernel_groups``
-    and ``active_groups``, the number of groups and of those with a weight.
-    """
+    """Run the Level method, or lp-norm MKL where p > 1, on the groups."""
     groups, part, inner = _on_groups(problem, params)
     if isinstance(inner, level.LevelParams):
         steps = level.solve(part, inner)

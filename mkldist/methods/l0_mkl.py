@@ -112,12 +112,7 @@ class Support:
 
 
 def solve(problem: Problem, params: L0MklParams) -> Steps:
-    """Select at most k kernels, and solve on them.
-
-    ``objective`` is J at the weights, ``dual_objective`` the lower bound of the relaxation.
-    ``extra`` holds ``stationarity``, the relative gap of J on the kernels that have a weight,
-    unless the bounds meet.
-    """
+    """Select at most k kernels, and solve on them."""
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.
     R, T, S = yield from _first_supports(problem, params, counters)

@@ -72,11 +72,7 @@ class LapSVMParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: LapSVMParams) -> Steps:
-    """Solve the machine.
-
-    ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
-    ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
-    """
+    """Solve the machine; ``dual_variables`` is ``r * y`` on the labelled points."""
     weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)
     norms = Deformation.of(problem, params)

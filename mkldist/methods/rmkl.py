@@ -83,13 +83,7 @@ class RMKLParams(ReducedGradientParams):
 
 
 def solve(problem: Problem, params: RMKLParams) -> Steps:
-    """Run R-MKL.
-
-    ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest lower bound:
-    of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra`` is the
-    result of :func:`radius_report`, and with ``random_weights`` that of
-    :func:`random_radius_error`.
-    """
+    """Run R-MKL, with :func:`radius_report` as ``extra``."""
     counters = Counters()
     squared_radii = yield Radii()  # R_k^2 (18)
     ridges = slack_ridges(squared_radii, params.C)

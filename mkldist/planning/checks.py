@@ -438,11 +438,7 @@ UNFILLED = ("none", "tfidf")
 
 
 def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label.
-
-    In a sweep the splits decide which points are unlabelled, and the labels of these points score
-    the methods.
-    """
+    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label."""
     if set(dataset.classes or ()) != {"-1", "0", "1"} or entry.classes:
         return
     if any(len(split.unlabelled) for split in splits):

@@ -240,12 +240,7 @@ class _Sweep:
         return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
-        """Write the layout of the results; return the recorded runs.
-
-        Records are removed, so that their runs are done again, if they are damaged, if they lack
-        predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
-        the run failed.
-        """
+        """Write the layout; return recorded runs, without those that are to be redone."""
         with writing(self.folder.path):
             self._drop_damaged()
             self.rounds.replay(self.store)

@@ -345,12 +345,7 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
 def _factors_of(
     ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
 ) -> FactoredKernels:
-    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
-
-    Factors may take half of `memory_limit` bytes; the others lie in a file of the node cache.
-    Without a limit memory holds all first factors.  `threads` kernels are factorised at the same
-    time.
-    """
+    """Return a bank's kernels beside factors, in half of the memory limit, else in a file."""
     plan = ref.plan
     limits = replace(plan.limits, n_bytes=factors_bytes(plan, memory_limit))
     store, folder = ref.store(), default_directory()
