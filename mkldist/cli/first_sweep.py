@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,7 +54,8 @@ MANY_ROWS = 5000
 PART_ROWS = 2000
 MANY_COLUMNS, MOST_COLUMNS = 50, 2000  # between them each column has a kernel of its own,
 MOST_ENTRIES = 2**27  # if all of these together have at most so many values
-MOST_LEFT_OUT = 20  # groups that are few enough to test each by all others
+LEFT_OUT: Final = "leave-one-group-out"
+MOST_LEFT_OUT = 10  # groups that are few enough to test each by all others
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
 
 
@@ -372,6 +373,8 @@ def _splits(facts: Facts) -> Iterator[str]:
     yield "\n[splits]"
     if facts.apart:
         yield _line('kind = "predefined"', "test points are given apart")
+    elif facts.look and facts.look.groups and _of_groups(facts.look.groups).kind == LEFT_OUT:
+        yield _line(f'kind = "{LEFT_OUT}"', 'each is tested once; "holdout" draws some at random')
     else:
         yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
         yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
@@ -397,9 +400,9 @@ def _dependence(look: TableProfile) -> Iterator[str]:
     for place in look.places:
         line = f"# groups = {spelled(place.name, None)}"
         yield _line(line, f"instead, to test on rows of other values: {len(place.counts)} of them")
-    if look.places or (column is not None and len(column.counts) <= MOST_LEFT_OUT):
+    if look.places:
         yield "# To test each of groups once, instead of kind, train_fraction and repeats:"
-        yield '# kind = "leave-one-group-out"'
+        yield f'# kind = "{LEFT_OUT}"'
     for parts in (other for other in look.others if other.names_parts):
         yield "# To take the parts of the table, instead of these lines and of ignore:"
         yield f'# kind = "predefined"\n# column = {spelled(parts.name, None)}'
@@ -407,6 +410,13 @@ def _dependence(look: TableProfile) -> Iterator[str]:
     if dates and column is None:
         yield "# To test later rows by earlier ones, instead of these lines:"
         yield f'# kind = "time"\n# order = {spelled(dates[0], None)}'
+
+
+def _of_groups(column: Column) -> SplitsSpec:
+    """Return the splits that keep groups together: each is left out where they are few."""
+    if 2 < len(column.counts) <= MOST_LEFT_OUT:
+        return SplitsSpec(kind=LEFT_OUT, groups=column.name)
+    return SplitsSpec(train_fraction=TRAIN_FRACTION, repeats=REPEATS, groups=column.name)
 
 
 def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:
@@ -424,9 +434,8 @@ def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:
         y = np.array([names.index(v) for v in label.values if v in label.counts], dtype=np.float64)
         y = np.where(y > 0, 1.0, -1.0) if len(names) == 2 else y
     dataset = Dataset("groups", None, y, classes, row_groups=groups)
-    spec = SplitsSpec(train_fraction=TRAIN_FRACTION, repeats=REPEATS, groups=column.name)
     try:
-        for split in make_splits(spec, dataset, SEED):
+        for split in make_splits(_of_groups(column), dataset, SEED):
             if folds:
                 n_inner_folds(dataset, split.train, SelectionSpec(folds=folds), "folds", SEED)
     except DataError:

@@ -125,6 +125,15 @@ def test_samples_of_one_patient_stay_together(tmp_path):
     assert bank == 42
 
 
+@pytest.mark.parametrize(("n_groups", "n_splits"), [(3, 3), (10, 10), (11, 5)])
+def test_few_groups_are_each_left_out_once(tmp_path, n_groups, n_splits):
+    path = tmp_path / "t.csv"
+    rows = [f"P{i % n_groups},{i / 7},{-i % 5},{'ab'[i // n_groups % 2]}" for i in range(88)]
+    path.write_text("\n".join(["patient,x,y,target", *rows]))
+    _, plan = plan_of(path)
+    assert len({run.split for run in plan.runs}) == n_splits
+
+
 def test_groups_that_a_sweep_would_refuse_are_a_comment(tmp_path):
     path = samples(tmp_path / "t.csv")
     path.write_text(path.read_text().replace("P2,", ","))
