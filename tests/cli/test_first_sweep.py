@@ -25,10 +25,10 @@ def table(path: Path, n_features: int, labels: list[str]) -> Path:
     return path
 
 
-def plan_of(data: Path) -> tuple[str, Plan]:
+def plan_of(data: Path, **given: str) -> tuple[str, Plan]:
     """Write the first sweep of a table; return its text and its plan."""
     file = data.parent / "first.toml"
-    text = first_sweep(data, file, Facts.of(TableProfile(read_columns(data), "target")))
+    text = first_sweep(data, file, Facts.of(TableProfile(read_columns(data), "target", **given)))
     file.write_text(text)
     spec = load_sweep(file)
     plan, _ = planned(spec, file, (), ConnectOptions(n_workers=1))
@@ -130,7 +130,7 @@ def test_few_groups_are_each_left_out_once(tmp_path, n_groups, n_splits):
     path = tmp_path / "t.csv"
     rows = [f"P{i % n_groups},{i / 7},{-i % 5},{'ab'[i // n_groups % 2]}" for i in range(88)]
     path.write_text("\n".join(["patient,x,y,target", *rows]))
-    _, plan = plan_of(path)
+    _, plan = plan_of(path, given_groups="patient")
     assert len({run.split for run in plan.runs}) == n_splits
 
 
