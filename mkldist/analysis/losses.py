@@ -222,13 +222,12 @@ def constant_words(metric: Metric, value: float) -> str:
 
 TO_TRY = {
     "classification": (
-        'Unless set, try metric = "balanced_error" and class_weight = "balanced" for unequal '
-        "classes;",
-        "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
+        "Try other kernels, such as those of single columns, a wider grid of C, or more rows;",
+        'for unequal classes metric = "balanced_error" and class_weight = "balanced", as of init.',
     ),
     "regression": (
-        'Unless set, try target = "zscore" of [preprocessing];',
-        "else another normalisation, other kernel widths, a wider grid of C, or more rows.",
+        "Try other kernels, a wider grid of C, or more rows;",
+        'and target = "zscore" of [preprocessing], as of init.',
     ),
 }
 """Lines of what may help where nothing beats a constant prediction, by task."""
