@@ -37,7 +37,6 @@ from mkldist.core.memory import groups_at_once, kept_arrays_bytes, view_cache_by
 from mkldist.data.dataset import Dataset, Split
 from mkldist.data.labels import class_weights
 from mkldist.data.preprocessing import TargetScale, graph_points, preprocessed, target_scale
-from mkldist.data.splits import inner_folds
 from mkldist.errors import DataError, UnreadableError, WorkerError
 from mkldist.fit.bank import BankSize, factored, loaded, recomputed
 from mkldist.fit.decision import BankFunctions, Expansion, NewPoints, TextSupport, bank_values
@@ -256,6 +255,8 @@ class BankInputs:
         """Return the rows of each inner fold of a split."""
         key = split, selection
         if key not in self._found:
+            from mkldist.data.splits import inner_folds
+
             train = self.splits[split].train
             self._found[key] = inner_folds(self.dataset, train, selection, self.seed)
         found: tuple[Ints, ...] = self._found[key]

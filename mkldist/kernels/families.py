@@ -34,7 +34,6 @@ from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel
 from mkldist.spec.banks import PRECOMPUTED, Features, KernelChoice, KernelSpec, RandomSubsets, Range
 from mkldist.spec.kinds import check_fits
-from mkldist.spec.load import location_of, most_telling, spec_error, spelled_location
 
 # Sizes, columns and widths are drawn from separate streams, subset by subset, so that a larger
 # number of random subsets begins with the same ones.
@@ -423,6 +422,8 @@ def kernel_choice(kernels: Any) -> KernelChoice:
     try:
         return KernelChoice.model_validate(document)
     except ValidationError as error:
+        from mkldist.spec.load import location_of, most_telling, spec_error, spelled_location
+
         first = most_telling(error.errors())
         where = spelled_location(location_of(first), document)
         raise spec_error(first, "kernels" if where == "family" else where, KernelChoice) from None

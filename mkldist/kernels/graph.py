@@ -47,7 +47,6 @@ from pydantic import ValidationError
 from mkldist.core.arrays import Array, Floats, Ints
 from mkldist.errors import DataError
 from mkldist.spec.datasets import GraphSpec
-from mkldist.spec.load import most_telling, spec_error
 
 ROUNDING = 1e-6  # of distances in single precision, relative to the largest
 
@@ -59,6 +58,8 @@ def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
     try:
         return GraphSpec.model_validate(dict(options))
     except ValidationError as error:
+        from mkldist.spec.load import most_telling, spec_error
+
         first = most_telling(error.errors())
         place = ".".join(["graph", *map(str, first["loc"])])
         raise spec_error(first, place, GraphSpec) from None
