@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 from mkldist.cli.options import (
+    PATH,
     complete_shown,
     data_dir_option,
     files_of,
@@ -43,14 +44,9 @@ OTHER_FILE = "join files by --view or [[datasets.views]]"
 
 
 @click.command("init")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PATH)
 @click.option("--label", metavar="COLUMN", help="Label column.  [default: by its name, else asked]")
-@click.option(
-    "--to",
-    "file",
-    type=click.Path(path_type=Path),
-    help="Sweep file to write.  [default: NAME.toml here]",
-)
+@click.option("--to", "file", type=PATH, help="Sweep file to write.  [default: NAME.toml here]")
 @click.option(
     "--view",
     "views",
@@ -306,7 +302,7 @@ def methods(as_json: bool) -> None:
 
 
 @list_command.command("sweeps")
-@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("folders", nargs=-1, type=PATH)
 @json_option("sweeps")
 def sweeps(folders: tuple[Path, ...], as_json: bool) -> None:
     """List the sweep files in FOLDERS; by default those in sweeps/ and those of mkldist.

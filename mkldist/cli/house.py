@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.options import (
+    PATH,
     allow_code_option,
     cluster_options,
     data_dir_option,
@@ -147,7 +148,7 @@ def _agreement_lines(found: Agreement, results: Path, again: Path) -> Iterator[s
 @click.option(
     "--banks",
     "named",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     multiple=True,
     help="Folder of banks elsewhere, from which --yes may remove too; repeatable.",
@@ -277,7 +278,7 @@ def cluster_command() -> None:
 
 
 @cluster_command.command("check")
-@click.argument("profile", type=click.Path(path_type=Path), required=False)
+@click.argument("profile", type=PATH, required=False)
 @click.option("--scheduler", metavar="ADDRESS", help="The running Dask scheduler to check instead.")
 @encryption_options
 @click.option(
@@ -285,7 +286,7 @@ def cluster_command() -> None:
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path),
+    type=PATH,
     default=Path("results"),
     show_default=True,
     help="Folder of results that workers are to share.",

@@ -65,11 +65,7 @@ RATED = 3  # fits, after which the time of the others is known
     "[default: sigmoid, if no kind is named]",
 )
 @click.option(
-    "-o",
-    "--output",
-    "target",
-    type=click.Path(path_type=Path),
-    help="File of the model.  [default: NAME.model here]",
+    "-o", "--output", "target", type=PATH, help="File of the model.  [default: NAME.model here]"
 )
 @overwrite_option
 @allow_code_option
@@ -228,14 +224,10 @@ def _classes(classes: Sequence[object]) -> str:
 
 
 @click.command("predict")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("model", type=PATH)
+@click.argument("data", type=PATH)
 @click.option(
-    "-o",
-    "--output",
-    "target",
-    type=click.Path(path_type=Path),
-    help="CSV file to write; only --score does without it.",
+    "-o", "--output", "target", type=PATH, help="CSV file to write; only --score does without it."
 )
 @click.option(
     "--explain",

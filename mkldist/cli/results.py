@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @click.command("report")
 @click.argument("results", type=PATH, shell_complete=complete_results)
 @click.option(
-    "-o", "--output", "page", type=click.Path(path_type=Path), default=Path("report.html"),
+    "-o", "--output", "page", type=PATH, default=Path("report.html"),
     show_default=True, help="The page, an HTML file that needs no other.",
 )  # fmt: skip
 @click.option(
@@ -96,12 +96,7 @@ def report_command(
 
 @click.command("export")
 @click.argument(
-    "paths",
-    metavar="PATH...",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path),
-    shell_complete=complete_results,
+    "paths", metavar="PATH...", nargs=-1, required=True, type=PATH, shell_complete=complete_results
 )
 @click.option(
     "--format",
@@ -113,7 +108,7 @@ def report_command(
 @click.option(
     "--to",
     "destination",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="File to write.  [default: NAME.nc, .zarr, .parquet or .csv here]",
 )
 @overwrite_option

@@ -10,7 +10,7 @@ import click
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from mkldist.cli.options import overwrite_option
+from mkldist.cli.options import PATH, overwrite_option
 from mkldist.core.durable import check_free, write_file, writing
 from mkldist.errors import OutputError, ending_words
 
@@ -108,7 +108,7 @@ def write_schema(path: Path) -> None:
 
 
 @click.command("schema")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write.")
+@click.option("-o", "--output", type=PATH, help="File to write.")
 @overwrite_option
 def schema_command(output: Path | None, overwrite: bool) -> None:
     """Print a JSON Schema of the sweep file, by which editors complete and check it."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mkldist.cli.options import (
+    PATH,
     SweepInputs,
     cluster_options,
     complete_results,
@@ -257,7 +258,7 @@ MOST_LINES = 12  # on what is being done
 
 
 @click.command("status")
-@click.argument("path", type=click.Path(path_type=Path), shell_complete=complete_results)
+@click.argument("path", type=PATH, shell_complete=complete_results)
 @click.option("--watch", is_flag=True, help="Show the progress anew until the sweep ends.")
 @click.option(
     "--every",

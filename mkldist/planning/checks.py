@@ -6,7 +6,7 @@ state the facts of the sweep file and of the data, ask, and name the place of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,15 @@ from mkldist.spec.model import (
     is_distribution,
     is_from_method,
 )
+
+
+def _check_known(
+    where: str, what: str, name: str, known: Collection[str], expected: str = "one of"
+) -> None:
+    """Refuse a name that is none of those known."""
+    if name not in known:
+        words = f"{expected} {', '.join(known)}"
+        raise SpecError(where, f"the unknown {what} {name!r}", words, nearest(name, known))
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
@@ -205,13 +214,9 @@ def _source_entry(
 ) -> MethodSpec:
     """Return the entry of the method that gives another its C."""
     others = {method.key: method for method in spec.methods if method is not entry}
-    if key not in others:
-        raise SpecError(
-            where,
-            "its own method" if key == entry.key else f"the unknown method {key!r}",
-            f"another of [[methods]]: {', '.join(others)}",
-            nearest(key, others),
-        )
+    if key == entry.key:
+        raise SpecError(where, "its own method", f"another of [[methods]]: {', '.join(others)}")
+    _check_known(where, "method", key, others, "another of [[methods]]:")
     if is_from_method(others[key].settings_on(dataset).get(LINKED)):
         raise SpecError(
             where, f"{key}, whose own C comes from a method", "a method with values of C"
@@ -281,13 +286,7 @@ def check_banks(spec: SweepSpec) -> None:
     names = list(dict.fromkeys(n for bank in spec.sized_banks for n in (bank.series, bank.label)))
     for entry in spec.methods:
         for name in entry.banks or ():
-            if name not in names:
-                raise SpecError(
-                    f"methods.{entry.key}.banks",
-                    f"the unknown bank {name!r}",
-                    f"names of [[banks]]: {', '.join(names)}",
-                    nearest(name, names),
-                )
+            _check_known(f"methods.{entry.key}.banks", "bank", name, names, "names of [[banks]]:")
     for bank in spec.sized_banks:
         if not any(entry.runs_on(bank) for entry in spec.methods):
             raise SpecError(
@@ -316,21 +315,9 @@ def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
 def _check_names(entry: MethodSpec, datasets: list[str]) -> None:
     """Refuse an unknown method, unknown data sets, and what differs on no single data set."""
     where = f"methods.{entry.key}"
-    if entry.name not in METHODS:
-        raise SpecError(
-            f"{where}.name",
-            f"the unknown method {entry.name!r}",
-            f"one of {', '.join(METHODS)}",
-            nearest(entry.name, METHODS),
-        )
+    _check_known(f"{where}.name", "method", entry.name, METHODS)
     for name, own in entry.on.items():
-        if name not in datasets:
-            raise SpecError(
-                f"{where}.on.{name}",
-                f"the unknown data set {name!r}",
-                f"names of [[datasets]]: {', '.join(datasets)}",
-                nearest(name, datasets),
-            )
+        _check_known(f"{where}.on.{name}", "data set", name, datasets, "names of [[datasets]]:")
         for key in own:
             if key in ("name", *ENTRY_KEYS):
                 raise SpecError(
