@@ -221,9 +221,8 @@ def fit_curves(
 def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> Calibrated:
     """Fit probabilities of classes, and the predictions that are best by a metric.
 
-    ``"error"``, ``"log_loss"`` and ``"brier"`` predict the class of the greatest probability.
-    ``"balanced_error"`` divides the probabilities of several classes by the shares of the rows
-    that they have.  Of two classes, it and ``"f1"`` have the threshold of :func:`best_threshold`.
+    That is the greatest probability, for ``"balanced_error"`` divided by the shares of the classes;
+    of two classes, this and ``"f1"`` have the threshold of :func:`best_threshold`.
     """
     k, curves = values.shape[1], fit_curves(values, numbers, method)
     if k == 1:

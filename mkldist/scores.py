@@ -96,12 +96,8 @@ def score_over_folds(
 ) -> Floats:
     """Return the score of the points of K folds together as one value a fold, (K,), its jackknife.
 
-    Their mean is the score S.  A fold's value is ``S + (K - 1) (mean_j S_j - S_i)``, with S_i the
-    score without fold i: their spread is that of the pseudo-values by which the jackknife tells
-    the variance of S (Tukey 1958).
-
-    Shapes: values (k, n), or (1, n) of two classes and of real values; labels (n,) classes from 0,
-    or values for k = 0; folds (n,) from 0; confusion (K, k, k).
+    With S_i the score without fold i, a value is ``S + (K - 1) (mean_j S_j - S_i)``: the mean is
+    the score S, and the spread that of the pseudo-values of the jackknife (Tukey 1958).
     """
     whole = np.arange(folds.max() + 1)
 

@@ -261,13 +261,10 @@ def matching(
 def paired(
     first: Results, second: Results, matches: Callable[[Place, Place], bool]
 ) -> tuple[list[Pair], list[Unpaired]]:
-    """Pair the methods of two results on every data set that both have.
+    """Pair the methods of two results on every data set that both have, with a split in common.
 
-    Splits are paired where their rows are the same, whatever their positions; the records of the
-    runs tell by fingerprints of data and splits.  Splits of one tree are the same by their
-    positions.
-
-    Pairs have a split in common at least.
+    Splits are paired where their rows are the same, by fingerprints of data and splits; those of
+    one tree by their positions.
     """
     pairs: list[Pair] = []
     unpaired: list[Unpaired] = []

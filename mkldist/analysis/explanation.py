@@ -352,11 +352,9 @@ class Explanation:
 def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Floats:
     """Return the share of each kernel in the variance of the decision values of one split, (M,).
 
-    With f = sum_m f_m + b, the share of kernel m is ``Cov(f_m, f) / Var(f)`` over the scored rows,
-    of several functions the sum of the covariances by the sum of the variances.  Shares sum to 1.
-    A share is negative where a kernel pulls against the others.
-
-    NaN for decision values that do not vary.
+    With f = sum_m f_m + b, it is ``Cov(f_m, f) / Var(f)`` over the scored rows, of several
+    functions the ratio of sums.  Shares sum to 1, negative where a kernel pulls against the others;
+    all are NaN for decision values that do not vary.
     """
     found, variance = np.zeros(n_kernels), 0.0
     for kernels, values in parts:
@@ -370,11 +368,8 @@ def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Flo
 def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) -> Floats:
     """Return the share of each set in the variance of the decision values of one split, (G,).
 
-    Of sets of kernels it is the sum over the kernels.  Of sets of features it is ``Cov(c, f) /
-    Var(f)`` with the change c of f where they leave their training means; where no kernel has
-    features of two sets, both are the same.
-
-    Shapes: of_kernels (M,); changes sequence of (t, 1 + G, k).
+    Of sets of kernels it is the sum `of_kernels` (M,); of sets of features ``Cov(c, f) / Var(f)``
+    with the `changes` c (t, 1 + G, k) of f where they leave their training means.
     """
     if not sets.columns:
         return np.asarray(sets.summed(of_kernels[None])[0])

@@ -109,13 +109,10 @@ class Tested:
 
 
 def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> bool:
-    """Return True if losses are less than those of a constant prediction, as far as splits tell.
+    """Return True if losses (J,) are less than those of a constant, as far as splits tell.
 
-    The corrected resampled t-test decides, one-sided at 0.05.  Where it does not apply, for one
-    split, equal differences or fewer training rows than test rows, the upper end of the interval
-    of the mean loss does; without an interval, the mean.
-
-    Shapes: losses, constants (J,).
+    The corrected resampled t-test decides, one-sided at 0.05; where it does not apply, the upper
+    end of the interval of the mean loss, or the mean.
     """
     differences = losses - constants
     mean = float(differences.mean())
@@ -456,10 +453,8 @@ def number_of_settings(node: xr.DataTree) -> int:
 def at_best(tree: xr.DataTree) -> xr.DataTree:
     """Return results with each method at one setting, without the dims of hyperparameters.
 
-    It is the setting selected by validation in each split, else that of the least mean loss.
-    Settings are then compared on the splits that all of them have, so that none wins by easy splits
-    alone; those without any run are left out.  Where no split has all, those of most splits are
-    compared.
+    It is selected by validation in each split, or has the least mean loss on the splits that all
+    settings with runs have; where no split has all, on those that most have.
     """
     import pandas as pd
     import xarray as xr

@@ -125,10 +125,9 @@ def build_blocks(source: BankSource, store: BankStore, numbers: Iterable[int]) -
 class StoredPieces:
     """Pieces of the factor of one kernel in a store, which counts those that it takes.
 
-    A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make
-    it write the same, up to the rounding of their linear algebra libraries.  A factor that is to be
-    longer goes on from the pieces that are there.  A block has the columns of a piece, one a row,
-    then their pivots, -1 where there is none.
+    A piece depends on the kernel, the seed and the pieces before it alone, so that a longer factor
+    goes on from those that are there.  A block has the columns of a piece, then their pivots, -1
+    for none.
     """
 
     store: BankStore

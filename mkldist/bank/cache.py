@@ -136,11 +136,10 @@ def default_directory() -> Path:
 
 @dataclass
 class NodeCache:
-    """Memory-mapped files of banks below one folder of this machine.
+    """Memory-mapped files of banks in `directory` of this machine, together of `budget_bytes`.
 
-    `directory`: the folder, made when needed. `budget_bytes`: bytes that all files may take
-    together.  The least recently used files are deleted to make room.  A process that has mapped a
-    deleted file can read it until it closes the bank.
+    The least recently used files are deleted to make room; a process that has mapped one can read
+    it until it closes the bank.
     """
 
     directory: Path = field(default_factory=default_directory)

@@ -50,11 +50,7 @@ def expansion(
     threads: int,
     rows: Ints | None = None,
 ) -> Floats:
-    """Return some rows of ``sum_m w_m K_m V``, (r, R).
-
-    `weights` (M,): weights of the kernels; those of weight zero are not computed. `vectors` (n, R):
-    V; no values are computed for its rows of zeros. `rows` (r,): the rows; None for all.
-    """
+    """Return `rows`, by default all, of ``sum_m w_m K_m V``, (r, R), where w and V are not 0."""
     used, kernels = np.flatnonzero(vectors.any(axis=1)), np.flatnonzero(weights)
     asked = np.arange(len(vectors)) if rows is None else rows
     whole = point_products(source, counter, threads)

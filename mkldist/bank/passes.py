@@ -66,11 +66,10 @@ FIRST_VIOLATION = 1e-6
 
 
 def squared_radius(K: Floats) -> float:
-    """Return the squared radius of the smallest ball around the points of a Gram matrix.
+    """Return the squared radius of the smallest ball around the points of a Gram matrix (n, n).
 
-    `K` (n, n): symmetric positive semi-definite. Returns a lower bound within a relative 1e-10 of
-    the squared radius; within 1e-6 where entries rounded to float32 make K indefinite; 0 if the
-    points coincide up to rounding.
+    It is a lower bound within a relative 1e-10, or 1e-6 where float32 entries make K indefinite; 0
+    if the points coincide up to rounding.
     """
     n, trace = len(K), float(np.trace(K))
     means = K.mean(axis=0)

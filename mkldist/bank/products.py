@@ -20,13 +20,9 @@ FEW = 4  # columns; of so few, COLUMNS // FEW blocks of ENTRIES stay in that cac
 
 
 def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:
-    """Add ``values[lines[s]] . columns[r]`` to ``sums[s, r]``.
+    """Add ``values[lines[s]] . columns[r]`` to ``sums[s, r]``, the same whatever stands beside it.
 
-    A product is the same to the last bit whatever other lines and columns stand beside it.
-
-    `values` (k, E): entries of matrices; each row is contiguous. `lines` (s,): rows of `values` to
-    use. `columns` (R, E): the columns, contiguous. `sums` (s, R): sums to which the products are
-    added; contiguous.
+    Rows of `values` (k, E), `columns` (R, E) and `sums` (s, R) are contiguous.
     """
     memory, step = flat(values)
     blocks = COLUMNS // FEW if len(columns) <= FEW else 1
@@ -362,9 +358,6 @@ def add_rows(
 
     The kernels are added one after the other, so that a sum does not depend on the other sums, nor
     on how the kernels and entries are cut into calls.
-
-    `values` (k, e): entries of matrices. `lines` (s,): rows of `values` to use. `weights` (R, s):
-    their weights in each sum. `totals`: overwritten; contiguous.
     """
     memory, step = flat(values)
     weights = np.ascontiguousarray(weights)

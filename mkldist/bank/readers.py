@@ -164,14 +164,10 @@ SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped
 
 
 class MappedBank(ArrayBank):
-    """A bank whose (M, E) entries begin a file.
+    """A bank whose (M, E) entries begin the file `path`, which may be deleted while it is mapped.
 
     Pages of a memory map count as memory of every process that touched them.  A bank larger than
-    `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
-    cache as long as the machine has memory for them.
-
-    `path`: the file, which begins with M·E entries.  It may be deleted while it is mapped.
-    `resident_limit`: bytes of the bank that may stay mapped in; all by default.
+    `resident_limit` bytes therefore gives its pages back while it is traversed.
     """
 
     def __init__(self, path: Path, shape: BankShape, resident_limit: int | None = None) -> None:

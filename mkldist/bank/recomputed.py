@@ -69,11 +69,8 @@ MOST_THREADS = 8
 class RecomputedBank(CachedRowsBank):
     """Kernels that are computed tile by tile on request, and never stored.
 
-    Memory holds a few chunks, whose number does not depend on M, and the kernels used last.  Where
-    the source has a device, the device answers what it can.
-
-    `row_cache_bytes`: memory for single kernels; at least one is kept. `threads`: threads that
-    compute chunks while the last one is used; at most 8 are started.
+    Memory holds a few chunks, whose number does not depend on M, and the kernels used last, at
+    least one, in `row_cache_bytes`.  Up to 8 `threads`, or the device of the source, compute.
     """
 
     def __init__(self, source: BankSource, row_cache_bytes: int = 0, threads: int = 1) -> None:
@@ -334,13 +331,9 @@ class ProductCache:
     _steps: _Steps | None = None
 
     def product(self, kernels: Ints, weights: Floats, vector: Floats) -> Floats:
-        """Return ``sum_m w_m K_m v``, (n,).
+        """Return ``sum_m w_m K_m v``, (n,), of ascending kernels (S,) with weights (S,).
 
-        A vector of few entries is taken for a step from the last vector.  The caller may change the
-        vector afterwards.
-
-        `kernels` (S,): the kernels, ascending. `weights` (S,): their weights. `vector` (n,): the
-        vector v.
+        A vector of few entries is taken for a step from the last one, which the caller may change.
         """
         if self._is_step(kernels, vector):
             found = self._computed(kernels, vector)

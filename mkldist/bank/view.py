@@ -366,9 +366,8 @@ def _fitted(
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
-    Of these points, `present` have the kernel, and its entries at the others are zero.  Every
-    factor makes the trace ``present / n`` or the variance 1, whatever the one before, so the last
-    one named decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
+    Every factor makes the trace ``present / n``, for points that have the kernel, or the variance
+    1, so that the last named decides; one that is zero at any of them stays 0.
     """
     noise = (16 * np.finfo(bank.dtype).eps + n * np.finfo(np.float64).eps) * np.abs(traces)
     present = np.where(np.asarray(present) > 0.0, present, 1.0)

@@ -264,9 +264,7 @@ def without_garbage_collection() -> Iterator[None]:
 def _compiling_alone(dispatcher: Any) -> Iterator[None]:
     """Keep other processes from compiling a function meanwhile, where files can be locked.
 
-    The next process loads what the first one has compiled.  Numba's index of a function's machine
-    code is also no place for two writers at once: the second one may name the file of another
-    signature.
+    Numba's index of machine code is no place for two writers at once.
     """
     from filelock import FileLock
 

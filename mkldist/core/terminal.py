@@ -86,12 +86,7 @@ def interrupt_by_all_signals() -> None:
 
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C and its like until the context ends; the second Ctrl-C stops at once.
-
-    The other signals may come from several sides when one end is meant, as at a logout.
-    Nothing changes in other threads than the main one, since Python delivers signals to that one
-    alone, nor where the program has a handler of its own.
-    """
+    """Delay Ctrl-C and its like in the main thread; the second Ctrl-C stops at once."""
     delayed = [one for one in HANDLED if signal.getsignal(one) is signal.default_int_handler]
     if not delayed or threading.current_thread() is not threading.main_thread():
         yield

@@ -100,9 +100,8 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
 def common_rows(where: str, parts: Mapping[str, Any]) -> pd.Index[Any] | None:
     """Return the index of the rows that several parts describe, by the first that has names.
 
-    Parts are frames and series of pandas, indexes, or anything else, which has no index.  Indexes
-    that name other rows, or the same in another order, are refused.  A plain range, 0 to n - 1,
-    names no rows, unless the other index is these numbers in another order.
+    Indexes that name other rows, or the same in another order, are refused.  A plain range names
+    none, unless the other index is these numbers in another order.
     """
     first, rows, named = "", None, False
     for name, part in parts.items():

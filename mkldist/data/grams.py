@@ -88,10 +88,9 @@ def usable_grams(
 ) -> npt.NDArray[np.floating]:
     """Return M Gram matrices, checked one by one.
 
-    With a tolerance ε, by default of 1e-8 (1e-6 for single precision), a matrix must be finite,
-    symmetric to ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In
-    double precision, eigenvalues between that and zero are set to zero; in single precision
-    rounding would undo the change.  With `repairs`, matrices with smaller ones are changed.
+    With a tolerance ε, by default 1e-8 (1e-6 for single precision), a matrix is finite, symmetric
+    to ``ε max|K|`` and has no eigenvalue below ``-ε trace(K)``; those up to zero are set to zero in
+    double precision.  `repairs` change matrices with smaller ones.
     """
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:

@@ -204,12 +204,10 @@ def repeated_folds(
 def group_folds(
     n_folds: int, n_repeats: int, seed: int, groups: Ints, labels: Any = None
 ) -> Iterator[Ints]:
-    """Yield the ascending rows of each fold of groups (n,).
+    """Yield the ascending rows of each fold of groups (n,), of scikit-learn's group k-folds.
 
-    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``.  Where a fold
-    holds all rows of a class, or the folds are those of an earlier repetition, they are the first
-    of up to ``MAX_DRAWS`` random draws of which neither is true, if there is one.
-    Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
+    Where a fold holds all rows of a class, or folds are repeated, they are the first of up to
+    ``MAX_DRAWS`` random draws of which neither is true, if there is one.
     """
     if labels is None:
         present = np.unique(groups)
@@ -357,9 +355,8 @@ def _ranks(dataset: Dataset, train: Ints, seed: int, *, stratified: bool = True)
 def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     """Draw splits in which few points have labels.
 
-    The test part is drawn first, in proportion to the classes; then the labelled points among the
-    others; the rest is unlabelled.  One ``numpy.random.default_rng(seed)`` makes all draws, so that
-    a larger number of repeats begins with the same splits.
+    The test part, in proportion to the classes, the labelled points and the rest come in turn from
+    one generator, so that a larger number of repeats begins with the same splits.
     """
     if dataset.task == "regression":
         found = 'kind = "semi-supervised" for a data set of regression'

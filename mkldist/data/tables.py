@@ -599,9 +599,8 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
 def frame_numbers(frame: pd.DataFrame, row_labels: RowLabels, problems: TableProblems) -> Floats:
     """Return the columns of a frame as (n, d) float64; values that are no numbers are noted.
 
-    Text that holds a number counts as that number, ``true`` and ``false`` as 1 and 0; missing
-    values, and the words for them, become NaN.  Digits with underscores are texts, as they are in
-    other programs.
+    Text of a number is that number, ``true`` and ``false`` are 1 and 0, missing values and the
+    words for them NaN.
     """
     x = _floats(frame)
     if x is not None:

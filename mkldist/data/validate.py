@@ -64,10 +64,7 @@ def validate(
 ) -> Dataset:
     """Return the data set that an entry of a sweep file describes, of the raw data of its source.
 
-    Labels become numbers, and rows of other classes are left out; a random part of the rows is
-    drawn if the entry sets `per_class` or `n_points`; missing values are refused unless they are
-    to be filled; constant features are dropped; feature groups become column indices.  The data
-    set's summary says what was chosen, dropped and filled.
+    Its summary says which rows, classes and features were chosen, dropped and filled.
     """
     labels, n_dropped = _with_unlabelled(spec, raw, seed, splits, where)
     check_class_weight(spec.class_weight, labels.classes, where)

@@ -189,11 +189,9 @@ Check = Literal["full", "none"]
 class Inspection:
     """Checks of single Gram matrices before a solver sees them.
 
-    ``"full"`` requires finite, symmetric and positive semi-definite matrices, averages triangles
-    that differ by rounding, and sets eigenvalues slightly below zero to zero.  ``"none"`` requires
-    finite ones.  The tolerance is that of
-    asymmetry relative to the largest entry, and of negative eigenvalues relative to the trace;
-    `where` is the place to name in a message.
+    ``"full"`` requires finite, symmetric and positive semi-definite matrices, and removes what
+    rounding left; ``"none"`` finite ones.  The tolerance is relative to the largest entry, and to
+    the trace.
     """
 
     check: Check

@@ -121,11 +121,9 @@ them: without the normalisation of the view.
 class NewPoints:
     """Points outside a bank, at which decision functions are evaluated.
 
-    Kernels are evaluated where their coefficients are not zero, a few kernels and points at a time.
-
-    `values` yields kernels between the new points and those of the view.  Where a whole combination
-    of kernels, (t, n), takes at most `cached_bytes`, the last one is cached: functions of equal
-    kernel weights, such as those of a baseline along a grid of C, compute it once.
+    `values` yields kernels of non-zero coefficients between the new points and those of the view.
+    A combination of kernels, (t, n), of at most `cached_bytes` is cached for functions of equal
+    weights.
     """
 
     view: BankView

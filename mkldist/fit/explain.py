@@ -467,12 +467,10 @@ def _changes(
     sets: KernelSets,
     numbers: Ints,
 ) -> Floats:
-    """Return the changes of functions at rows by each set, (t, G, k).
+    """Return the changes of functions at rows by each set, (t, G, k), from `shares` (t, S, k).
 
-    `shares` (t, S, k) are those of their kernels there, as :meth:`NewPoints.by_kernel` has them.  A
-    change is what functions lose where the features of the set stand at their means over the rows
-    that were learnt from; values that a row lacks stay so.  Only kernels with such features are
-    computed again.  `numbers` (M,) are those that the view's kernels have in the sets.
+    A change is what functions lose where the features of the set stand at their means over the rows
+    that were learnt from.  Only kernels with such features are computed again.
     """
     if inputs.points is None or sets.involved is None:
         raise ValueError("changes need features")

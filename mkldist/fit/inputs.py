@@ -133,9 +133,7 @@ def check_method(
 ) -> None:
     """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
-    The labels (n,) or (n, k) are finite, the target is what the method learns with its settings.
-    Of a bank of thin factors, `in_memory` is the number of points up to which memory would hold
-    matrices, and `rounded` says that factors are of float32.
+    Of factors, `in_memory` is the number of points up to which memory would hold matrices.
     """
     columns = [np.unique(column).tolist() for column in np.atleast_2d(labels.T)]
     problem = ProblemFacts(

@@ -430,9 +430,8 @@ class GivenRows:
     def values(self, view: str, given: Array, points: Array | None, where: str) -> Floats:
         """Return kernel values between new rows and anchors, (M, t, a); NaN for rows without view.
 
-        `given` are kernel values, (t, p) or (M, t, p), between new rows and p rows of the data set:
-        those named by `points`, or the n that the model was fitted on; NaN of a row without view.
-        Another shape is refused, and points without a row that the model needs.
+        `given` are (t, p) or (M, t, p), between new rows and p rows of the data set: those named by
+        `points`, or all n of the fit.
         """
         own = self.views[view]
         stack = given[None] if given.ndim == 2 else given

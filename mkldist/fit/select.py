@@ -97,12 +97,9 @@ def choose(
 ) -> Choice:
     """Choose the setting of best mean metric over the splits among those that the user allows.
 
-    It is the sweep's metric on inner folds where the sweep has any.  There the method comes first:
-    the one that is best at the settings selected in each split, as tables rank methods.  Without
-    inner folds it is the metric on the test parts, or on the unlabelled parts if there are no test
-    parts; settings that are no better than a constant prediction take part only if all are.
-    Settings with runs that are not complete take part only if no other has all, and then those with
-    the most.  Of equal settings the first counts.
+    Inner folds decide where the sweep has any, on the method first, as tables rank methods; else
+    the test parts, or unlabelled ones, where settings no better than a constant come last.
+    Settings with the most complete runs take part; of equal ones the first counts.
     """
     tree, wanted = open_results(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)

@@ -373,12 +373,9 @@ def default_family(
 ) -> tuple[KernelSpec, ...]:
     """Return the default kernels of data: few, so that none of many crowds out the others.
 
-    On each set of features there are Gaussians of four widths, which see them together, and
-    additive kernels, each of which sums up functions of single features.  So a method chooses
-    between the two by a weight for each, not by one against hundreds.  In place of an additive
-    kernel of many or of sparse features there is a linear one; texts get spectrum kernels of short
-    substrings.  `sizes` are numbers of features by the names of their sets: of all, or of each
-    view; `given` names views that are Gram matrices.
+    On each set of features, of `sizes` by name, there are Gaussians of four widths and additive
+    kernels, so that a method chooses between the two by a weight for each.  Many or sparse features
+    have a linear kernel in place of the latter; texts have spectrum kernels.
     """
     found = []
     for name, size in sizes.items():

@@ -67,15 +67,12 @@ def fill_tiles(
     *,
     cosine: bool = False,
 ) -> None:
-    """Write the values of M kernels on t tiles of their Gram matrices to `out`.
+    """Write the values of M kernels on t tiles of their Gram matrices to `out` (M, t, b, b).
 
-    The values are exactly symmetric on diagonal tiles, and exactly 1 on the diagonal of gaussian,
-    laplacian-rbf and cosine kernels.  Entries beyond the last point are zero.
-
-    `columns` (d, n): points, one feature a row, C-contiguous. `rows`, `cols` (t,): row and column
-    of each tile; tiles of one row are adjacent, without gaps between columns. `out` (M, t, b, b)
-    float32 or float64: tiles of edge b, C-contiguous. `cosine`: divide by
-    ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
+    They are exactly symmetric, 1 on the diagonal of kernels that are, and 0 beyond the last point.
+    `columns` (d, n) are points, one feature a row; tiles of one of `rows` (t,) are adjacent,
+    without gaps between `cols` (t,).  With `cosine`, values of points with ``k(x, x) = 0`` become
+    0.
     """
     for some, is_compiled in _stretches(kernels):
         chosen = kernels.select(some) if some != slice(0, len(kernels)) else kernels

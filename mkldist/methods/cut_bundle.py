@@ -89,10 +89,8 @@ class WrapperBounds(Search[WeightedMachine]):
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
-        `objective` is the method's at weights (M,) with their machine, and `lower` the bound by the
-        iteration's own dual variables.  `cuts` is the bound by the cuts of this iteration and those
-        before, with the mixture of their dual points that certifies it; `points` are those whose
-        cuts give it.
+        `objective` and `lower` are those at weights (M,) and of their dual variables; `cuts` is the
+        bound by all cuts, which come from `points`.
         """
         own = cuts is None or lower > cuts.value
         best = DualBound(lower, svm.alpha) if cuts is None or own else cuts

@@ -127,10 +127,8 @@ class Deformation:
     ) -> float:
         """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 
-        It is infinite where its squares are too large for a float64.  `reach` (n,) are the roots of
-        the diagonal of K, a (n,) coefficients and f (n,) ``K a`` as computed; `slopes` (l,) are
-        sizes of the derivatives of the loss at the labelled points, and `curvatures` (l,) its
-        second ones, by default 1.
+        `reach` (n,) are the roots of the diagonal of K, `f` is ``K a`` as computed, and `slopes`
+        (l,) and `curvatures` (l,) are sizes of derivatives of the loss.
         """
         unsure = decision_rounding(reach, a)
         slope = 0.5 * self.gamma_a * np.abs(a) + np.abs(self.smoothed(f))

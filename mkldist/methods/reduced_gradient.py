@@ -293,9 +293,8 @@ def memory_of_descent(size: ProblemSize, params: ReducedGradientParams) -> Solve
 def reference_kernel(d: Floats, last: int | None) -> int:
     """Return the kernel that balances the changes of the others, from the last one, None at first.
 
-    The paper takes the kernel of the largest weight.  Here the last reference stays while its
-    weight is at least half the largest, because reduced gradients, and the curvature learnt from
-    their changes, mean nothing for another reference.
+    The last one stays while its weight is at least half the largest, the paper's choice, because
+    what was learnt means nothing for another.
     """
     if last is None or d[last] < REFERENCE_SHARE * d.max():
         return int(d.argmax())

@@ -203,9 +203,7 @@ def pair_updates(
     """Improve `beta` and ``slack = linear - K beta`` in place by pair updates; return their number.
 
     An update moves beta from j to i, of which i has the largest slack and j promises the largest
-    gain to second order.  The curvature along e_i - e_j has a floor against rounding.
-    `K` (n, n) is C-contiguous; bounds (n,) may be infinite; `violation` is the difference of slacks
-    at which to stop.
+    gain to second order, until slacks differ by `violation`.
     """
     n = len(beta)
     for step in range(max_iter):

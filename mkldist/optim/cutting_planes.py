@@ -41,11 +41,9 @@ _CURVATURE_FLOOR = 1e-15  # of a cut's own
 def nearest_below(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats | None, Floats]:
-    """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, payoff (J, M).
+    """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, from `start` (J,).
 
-    The level is at least the model's minimum, `slack` the violation of an active cut that may
-    remain, and `start` (J,) are multipliers to start from.  Returns the point, of sum one, and its
-    multipliers; the point is None where ``payoff point <= level + slack`` was not reached.
+    Returns the point, None where ``level + slack`` was not reached, and its multipliers.
     """
     multipliers = start
     gradient, point = _dual(payoff, centre, level, multipliers)

@@ -277,9 +277,8 @@ def _accept(
 ) -> tuple[Ints, Floats]:
     """Accept proposals by what is left of their diagonal once the accepted ones are eliminated.
 
-    The `proposed` were drawn in proportion to the diagonal of `rest`, what is left of K there, (b,
-    b), which is overwritten; each is accepted once at most, and not below `noise`.  Returns the
-    places of the accepted ones and the lower Cholesky factor of what was left of K there.
+    `rest` (b, b), overwritten, is what is left of K at the `proposed`, drawn in proportion to its
+    diagonal.  Returns the places of the accepted ones and the lower Cholesky factor there.
     """
     limits = rng.random(len(rest)) * np.diagonal(rest)
     accepted: list[int] = []

@@ -224,9 +224,8 @@ def passes_of_runs(
 ) -> float:
     """Return the passes over a bank that runs of one batch take together.
 
-    `rounds` are the passes that a solver of each run takes, if it is the first of its path; the
-    others take few.  The solvers share their passes as far as memory allows, unless they are
-    isolated.  To fit a normalisation by centred kernels takes one pass a batch.
+    A solver takes `rounds` of them if it is the first of its path.  Solvers share passes as far as
+    memory allows, unless they are isolated.
     """
     if execution == "isolated":
         passes = sum(run.n_jobs * of_each for run, of_each in zip(runs, rounds, strict=True))
@@ -405,10 +404,8 @@ def _with_distinct_ids(
 ) -> list[BatchPlan]:
     """Give ids of their own to runs that differ only in the place of their results.
 
-    Two labels of one method, two names of one data set or two equal draws of a split have the
-    same content.  The first of such places, in their order, keeps the id of the content.  At a
-    place in `owners`, which names the first of them, it does so whatever a search has proposed
-    at the others so far.
+    The first of such places keeps the id of the content; at a place in `owners` it does so whatever
+    a search has proposed at the others so far.
     """
     ids = [run.id for batch in batches for run in batch.runs]
     if not owners and len(set(ids)) == len(ids):

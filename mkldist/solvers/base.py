@@ -69,11 +69,10 @@ from mkldist.solvers.solver_params import SolverParams
 
 @dataclass
 class Counters:
-    """Counts of a solver's work.
+    """Counts of a solver's work: its iterations and machines, and what the driver counts.
 
-    The solver counts its iterations and machines.  The driver counts passes and combined matrices,
-    by the solver's requests alone, so that they mean the same for every method and do not depend on
-    what the bank keeps or on the runs beside.
+    The driver counts passes and combined matrices by the solver's requests alone, so that they mean
+    the same for every method, whatever a bank caches and other runs do.
     """
 
     outer_iterations: int = 0
@@ -120,9 +119,8 @@ class Counters:
 class ArrayCache:
     """Arrays that several solvers need and one makes, those used last; at most `limit` bytes.
 
-    An array larger than that is made each time, and displaces no other.  Two threads that need an
-    array at the same time may both make it.  `kernels_id` names the kernels of the solver that has
-    the cache, for keys of what depends on them; it is empty where they have no name.
+    A larger array is made each time.  `kernels_id` names the kernels of the solver, for keys of
+    what depends on them; it is empty where they have no name.
     """
 
     def __init__(self, limit: int) -> None:

@@ -39,11 +39,9 @@ def solve_l2_svm(
     start: Floats | None = None,
     max_rounds: int = 50,
 ) -> SvmSolution:
-    """Solve the l2-SVM to a relative duality gap.
+    """Solve the l2-SVM to a relative duality gap, as :func:`mkldist.solvers.svm.solve_svm` does.
 
-    `K` (n, n) is without the ridge, or its operator; `ridge` > 0 is ``1 / C`` for the penalty
-    ``C/2 sum_i slack_i^2``.  The rest is as for :func:`mkldist.solvers.svm.solve_svm`; the alpha
-    that is returned has no upper bound.
+    `K` (n, n) is without the `ridge` ``1 / C`` > 0 of the penalty ``C/2 sum_i slack_i^2``.
     """
     with_ridge = ridged(K, ridge)
     reach = np.sqrt(np.maximum(diagonal_of(with_ridge), 0.0))

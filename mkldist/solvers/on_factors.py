@@ -218,12 +218,9 @@ def certified_exactly(
     solution: Solution,
     sample: Sample | None = None,
 ) -> tuple[Solution, ExactForms]:
-    """Return a solution on factors as one of the kernels, with a lower bound of their optimum.
+    """Return a solution on factors as one of the kernels, with a bound, and the forms asked for.
 
-    The method has an :attr:`~mkldist.solvers.base.Method.exact_bound`, and `solution` is that on
-    the factors.  `sample` says how to estimate the forms of kernels that are not active; None
-    computes them.  Returned are the solution with its certificate and the coefficients of each
-    kernel, and the forms that the bound asked for.
+    `sample` says how to estimate the forms of kernels that are not active; None computes them.
     """
     asked: list[tuple[Floats, Floats, Floats]] = []
     active = solution.kernel_weights > 0.0

@@ -156,10 +156,8 @@ def check_effect(
 ) -> None:
     """Refuse parameters that were given but have no effect, by a SpecError that names the first.
 
-    A parameter of one value must have an effect at one point of a grid at least.  A parameter
-    that varies must have one at every point, because runs would be repeated at the others.
-    `given` are values or lists of values as the user gave them, `points` all settings made of them,
-    and `hint` advice for a parameter that has an effect at some points only.
+    A parameter of one value must have an effect at one of the `points` at least, one that varies at
+    all of them, because runs would be repeated at the others.
     """
     for name, value in given.items():
         idle = [point for point in points if not point.has_effect(name)]

@@ -45,11 +45,10 @@ EPS = float(np.finfo(np.float64).eps)
 def _sums(
     beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats, slack: Floats
 ) -> tuple[float, float, float, float, float, float]:
-    """Return the sums that the bounds of a hinge-loss machine consist of.
+    """Return the sums that the bounds of a hinge-loss machine consist of; overwrite the slacks.
 
-    At coefficients `beta` and decision values `f` without bias they are ``beta'f``, ``sum |beta|``,
-    the weighted hinge loss, how much rounding may have taken off it, ``sum_i K_ii beta_i^2``, and
-    ``sum beta``, zero up to rounding at a feasible point.  The slacks are overwritten.
+    They are ``beta'f``, ``sum |beta|``, the weighted hinge loss, how much rounding may have taken
+    off it, ``sum_i K_ii beta_i^2``, and ``sum beta``, zero up to rounding at a feasible point.
     """
     norm = total = loss = largest = energy = rest = 0.0
     for i in range(len(f)):
@@ -301,9 +300,8 @@ def _enlarged(
 ) -> SvmSolution:
     """Return the machine, with a slightly larger decision function where that has a lower value.
 
-    A large C magnifies what is left of the losses of points below the bound, and what rounding may
-    hide of them.  A function larger by as much has no such losses.  `f` are decision values without
-    bias (n,), and `bounds` those of the expansion coefficients, (n,) each.
+    A large C magnifies what is left of the losses of points below the bound; a function larger by
+    as much has no such losses.
     """
     unsure = EPS * (float(reach.max()) * float(np.linalg.norm(reach * svm.signed)) + 1.0)
     missing = 0.5 * slack_spread(y - f, svm.signed, *bounds) + 2.0 * unsure
@@ -402,9 +400,8 @@ def dual_rounding(
 ) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
-    `total` is ``1'|beta|`` and `norm` ``beta'K beta`` as computed, `energy` ``sum_i K_ii
-    beta_i^2``, and `unbalanced` what it costs that pair updates leave a rest of ``1'beta``: the
-    bias times the rest.
+    `energy` is ``sum_i K_ii beta_i^2``, and `unbalanced` the bias times what pair updates leave of
+    ``1'beta``.
     """
     return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))
 
