@@ -1,11 +1,9 @@
-"""``mkldist init``: a first sweep file for a user's data."""
+"""``mkldist init``, ``list`` and ``show``: a first sweep file, and what there is by name."""
 
 from __future__ import annotations
 
-import sys
 import textwrap
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,23 +22,15 @@ from mkldist.cli.options import (
 from mkldist.core.arrays import LEARNT
 from mkldist.core.durable import check_free, write_file, writing
 from mkldist.core.terminal import command_line
-from mkldist.core.wording import truncate
-from mkldist.errors import DataError, InputError, nearest
+from mkldist.errors import InputError, nearest
 from mkldist.from_python.listings import KINDS, Known, described, known, known_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from mkldist.cli.first_sweep import Facts, ViewFacts
     from mkldist.data.dataset import Dataset
-    from mkldist.data.table_profile import Column
     from mkldist.solvers.base import Method
     from mkldist.solvers.solver_params import SolverParams
-    from mkldist.spec.datasets import TableFormat
-
-
-SHOWN = 8
-OTHER_FILE = "join files by --view or [[datasets.views]]"
 
 
 @click.command("init")
@@ -77,13 +67,13 @@ def init_command(
 
     Tables of the same rows, such as gene expression beside clinical data, are joined by --view.
     """
-    from mkldist.cli.first_sweep import first_sweep, sweep_name, told
+    from mkldist.cli.first_sweep import facts_of, first_sweep, sweep_name, told
     from mkldist.cli.schema import FILE, write_schema
     from mkldist.cli.sweeps import plan_command
 
     target, beside = file or Path(f"{sweep_name(data)}.toml"), files_of(views)
     check_free(target, overwrite=overwrite, inputs=[data, *beside.values()])
-    facts = _facts(data, label, beside, **given)
+    facts = facts_of(data, label, beside, **given)
     text = first_sweep(data, target, facts)
     with writing(target):
         write_file(target, [text.encode()])
@@ -93,156 +83,6 @@ def init_command(
     click.echo(f"wrote {target}, and {FILE} by which editors check it; its plan:\n")
     context.invoke(plan_command, file=target, overrides=(), memory=None, data_dirs=(), workers=None)
     click.echo(f"\n{command_line('sweep', target)} runs it")
-
-
-def _facts(
-    data: Path,
-    label: str | None,
-    views: Mapping[str, Path],
-    *,
-    id: str | None = None,
-    groups: str | None = None,
-    header: bool | None = None,
-) -> Facts:
-    """Return what the data are like: a table by its columns, arrays by their features."""
-    from mkldist.cli.first_sweep import Facts
-    from mkldist.data.table_profile import TableProfile, check_column, holds_label_as_row, inspected
-
-    columns, format = inspected(data, header, (label, id, groups))
-    if not columns:
-        return _facts_of_arrays(data, label, views, id or groups)
-    if holds_label_as_row(columns, label):
-        columns, format = inspected(data, header, transpose=True)
-    for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
-        if name is not None:
-            check_column(columns, name, option)
-    label = label or _label(columns, data, format)
-    found = _view_facts(columns, views, id, columns[label])
-    if found:
-        id = id or next(iter(found.values()))[1]
-    look = TableProfile(columns, label, id, groups)
-    return Facts.of(look, format, {name: facts for name, (facts, _) in found.items()})
-
-
-def _facts_of_arrays(
-    data: Path, label: str | None, views: Mapping[str, Path], column: str | None
-) -> Facts:
-    """Return what arrays are like."""
-    from mkldist.cli.first_sweep import Facts, classes_of
-    from mkldist.data.files import read_file
-    from mkldist.data.gram_files import holds_grams, read_grams
-    from mkldist.data.labels import number_name
-    from mkldist.data.table_profile import are_real
-    from mkldist.data.tables import ColumnChoice
-
-    if views or column:
-        where = f"--view {next(iter(views))}" if views else column or ""
-        raise DataError(where, f"no table of columns in {data}", "a table", "Convert it to .csv")
-    try:
-        is_gram = holds_grams(data, str(data))
-        raw = (
-            read_grams(data, None, label, str(data))
-            if is_gram
-            else read_file(data, ColumnChoice(label), str(data))
-        )
-    except DataError as error:  # in the words of this command, not in those of a sweep file
-        hint = error.hint.replace("Set label = ", "Give --label ")
-        raise DataError(error.where, error.found, error.expected, hint) from None
-    numeric = raw.labels.dtype.kind in "fiub"
-    counts = Counter(
-        number_name(one) if numeric else str(one)
-        for one in raw.labels.astype(np.float64 if numeric else str).tolist()
-        if one == one
-    )
-    real = numeric and are_real([float(one) for one in counts])
-    missing = np.isnan(raw.x) if raw.x is not None else np.zeros((0, 0), dtype=bool)
-    return Facts(
-        len(raw.labels),
-        len(raw.feature_names),
-        real,
-        label,
-        classes={} if real else classes_of(counts),
-        missing=(int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())),
-        n_grams=0 if raw.grams is None else len(raw.grams),
-        apart=raw.apart,
-    )
-
-
-def _view_facts(
-    columns: Mapping[str, Column], views: Mapping[str, Path], id: str | None, label: Column
-) -> dict[str, tuple[ViewFacts, str]]:
-    """Return the tables of views, each with the column of the data that it is joined by."""
-    from mkldist.cli.first_sweep import ViewFacts
-    from mkldist.data.table_profile import Column, TableProfile, inspected, joining
-
-    found: dict[str, tuple[ViewFacts, str]] = {}
-    for name, path in views.items():
-        own, format = inspected(path, known=(id,))
-        if not own:
-            expected = "a table with a column that names its rows"
-            hint = "Add it to the sweep file: [[datasets.views]] joins arrays by their ids, too"
-            raise DataError(f"--view {name}", f"arrays in {path}", expected, hint)
-        try:
-            id, key = joining(columns, own, id, f"--view {name} ({path})")
-        except DataError:
-            ids = [one for one in columns.values() if id in (None, one.name)]
-            if not any(2 * len(one.counts.keys() & own.keys()) > len(own) for one in ids):
-                raise
-            own, format = inspected(path, transpose=True)  # its header names the rows
-            id, key = joining(columns, own, id, f"--view {name} ({path})")
-        by_id = dict(zip(columns[id].values, label.values, strict=True))
-        labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
-        look = TableProfile(own, given_id=key, labels=labels)
-        if not (look.n_features or look.texts):
-            copies = " and ".join(repr(column.name) for column in look.copies)
-            why = f": {copies} would say the label" if copies else ""
-            expected, hint = "a table with features", f"Leave out --view {name}"
-            raise DataError(f"--view {name}", f"no feature in {path}{why}", expected, hint)
-        there = {one for i, one in enumerate(own[key].values) if i not in look.blank_rows}
-        lacking = sum(value not in there for value in columns[id].values)
-        found[name] = ViewFacts(path, look, format, lacking), id
-    return found
-
-
-def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> str:
-    """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
-    from mkldist.data.table_profile import MOST_CLASSES, likely_label, possible_labels
-    from mkldist.data.tables import LABEL_WORDS
-
-    likely = likely_label(columns)
-    if likely is not None:
-        return likely
-    possible = possible_labels(columns)
-    few = [name for name in possible if len(columns[name].counts) <= MOST_CLASSES]
-    if not sys.stdin.isatty():
-        raise DataError(
-            str(data),
-            "no header, so that columns are called f0, f1, … (unless you give --header)"
-            if format.header is False
-            else f"no column that is called {LABEL_WORDS}",
-            "the name of the label column",
-            _advice(few, possible or list(columns)),
-        )
-    possible = possible or list(columns)
-    shown_names = few or possible
-    for name in shown_names:
-        values = columns[name].counts
-        shown = ", ".join(list(values)[:5])
-        click.echo(f"  {name}: {len(values)} values ({shown}{', …' if len(values) > 5 else ''})")
-    if len(shown_names) < len(possible):
-        click.echo("  all others hold more values, such as real values for regression")
-    choice = click.Choice(possible)
-    return str(click.prompt("Which column holds the labels?", type=choice, show_choices=False))
-
-
-def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
-    """Return the columns that may be the label, in words: first those of few values."""
-    if not few:
-        listed = truncate([repr(name) for name in possible], SHOWN)
-        return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
-    listed = truncate([repr(name) for name in few], SHOWN)
-    others = "; all others hold more values" if len(few) < len(possible) else ""
-    return f"Give --label, one of {listed}{others}. If labels stand in another file, {OTHER_FILE}"
 
 
 @click.group("list")

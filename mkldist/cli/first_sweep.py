@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
 from typing import Any, Final
 
+import click
 import numpy as np
 
 from mkldist.cli.schema import LINE
-from mkldist.core.wording import pluralize
+from mkldist.core.wording import pluralize, truncate
 from mkldist.data.cells import is_limit
 from mkldist.data.dataset import Dataset
-from mkldist.data.labels import MISSING_LABELS, negative_first
+from mkldist.data.files import read_file
+from mkldist.data.gram_files import holds_grams, read_grams
+from mkldist.data.labels import MISSING_LABELS, negative_first, number_name
 from mkldist.data.splits import group_numbers, make_splits, n_inner_folds
-from mkldist.data.table_profile import Column, TableProfile
-from mkldist.data.tables import PLAIN, UNNAMED
+from mkldist.data.table_profile import (
+    MOST_CLASSES,
+    Column,
+    TableProfile,
+    are_real,
+    check_column,
+    holds_label_as_row,
+    inspected,
+    joining,
+    likely_label,
+    possible_labels,
+)
+from mkldist.data.tables import LABEL_WORDS, PLAIN, UNNAMED, ColumnChoice
 from mkldist.data.validate import OF_POSITIVE
 from mkldist.errors import DataError
 from mkldist.spec.datasets import WORDS_FOR_FEATURES, SplitsSpec, TableFormat
@@ -46,6 +61,8 @@ FORMAT_WORDS = {
     "units": "units of columns of numbers",
     "transpose": "rows are features, and the header names the samples",
 }
+SHOWN = 8
+OTHER_FILE = "join files by --view or [[datasets.views]]"
 SAYS_LABEL = "says the label"
 CODES = "codes with leading zeros"
 NO_VALUE = "without any value"
@@ -165,6 +182,140 @@ def classes_of(counts: Mapping[str, int]) -> dict[str, int]:
     for value, count in Counter(counts).most_common():
         classes[names.setdefault(value.casefold(), value)] += count
     return dict(classes)
+
+
+def facts_of(
+    data: Path,
+    label: str | None,
+    views: Mapping[str, Path],
+    *,
+    id: str | None = None,
+    groups: str | None = None,
+    header: bool | None = None,
+) -> Facts:
+    """Return what the data are like: a table by its columns, arrays by their features."""
+    columns, format = inspected(data, header, (label, id, groups))
+    if not columns:
+        return _facts_of_arrays(data, label, views, id or groups)
+    if holds_label_as_row(columns, label):
+        columns, format = inspected(data, header, transpose=True)
+    for option, name in (("--label", label), ("--id", id), ("--groups", groups)):
+        if name is not None:
+            check_column(columns, name, option)
+    label = label or _label(columns, data, format)
+    found = _view_facts(columns, views, id, columns[label])
+    if found:
+        id = id or next(iter(found.values()))[1]
+    look = TableProfile(columns, label, id, groups)
+    return Facts.of(look, format, {name: facts for name, (facts, _) in found.items()})
+
+
+def _facts_of_arrays(
+    data: Path, label: str | None, views: Mapping[str, Path], column: str | None
+) -> Facts:
+    """Return what arrays are like."""
+    if views or column:
+        where = f"--view {next(iter(views))}" if views else column or ""
+        raise DataError(where, f"no table of columns in {data}", "a table", "Convert it to .csv")
+    try:
+        is_gram = holds_grams(data, str(data))
+        raw = (
+            read_grams(data, None, label, str(data))
+            if is_gram
+            else read_file(data, ColumnChoice(label), str(data))
+        )
+    except DataError as error:  # in the words of this command, not in those of a sweep file
+        hint = error.hint.replace("Set label = ", "Give --label ")
+        raise DataError(error.where, error.found, error.expected, hint) from None
+    numeric = raw.labels.dtype.kind in "fiub"
+    counts = Counter(
+        number_name(one) if numeric else str(one)
+        for one in raw.labels.astype(np.float64 if numeric else str).tolist()
+        if one == one
+    )
+    real = numeric and are_real([float(one) for one in counts])
+    missing = np.isnan(raw.x) if raw.x is not None else np.zeros((0, 0), dtype=bool)
+    return Facts(
+        len(raw.labels),
+        len(raw.feature_names),
+        real,
+        label,
+        classes={} if real else classes_of(counts),
+        missing=(int(missing.any(axis=1).sum()), int(missing.any(axis=0).sum())),
+        n_grams=0 if raw.grams is None else len(raw.grams),
+        apart=raw.apart,
+    )
+
+
+def _view_facts(
+    columns: Mapping[str, Column], views: Mapping[str, Path], id: str | None, label: Column
+) -> dict[str, tuple[ViewFacts, str]]:
+    """Return the tables of views, each with the column of the data that it is joined by."""
+    found: dict[str, tuple[ViewFacts, str]] = {}
+    for name, path in views.items():
+        own, format = inspected(path, known=(id,))
+        if not own:
+            expected = "a table with a column that names its rows"
+            hint = "Add it to the sweep file: [[datasets.views]] joins arrays by their ids, too"
+            raise DataError(f"--view {name}", f"arrays in {path}", expected, hint)
+        try:
+            id, key = joining(columns, own, id, f"--view {name} ({path})")
+        except DataError:
+            ids = [one for one in columns.values() if id in (None, one.name)]
+            if not any(2 * len(one.counts.keys() & own.keys()) > len(own) for one in ids):
+                raise
+            own, format = inspected(path, transpose=True)  # its header names the rows
+            id, key = joining(columns, own, id, f"--view {name} ({path})")
+        by_id = dict(zip(columns[id].values, label.values, strict=True))
+        labels = Column(label.name, tuple(by_id.get(value, "") for value in own[key].values))
+        look = TableProfile(own, given_id=key, labels=labels)
+        if not (look.n_features or look.texts):
+            copies = " and ".join(repr(column.name) for column in look.copies)
+            why = f": {copies} would say the label" if copies else ""
+            expected, hint = "a table with features", f"Leave out --view {name}"
+            raise DataError(f"--view {name}", f"no feature in {path}{why}", expected, hint)
+        there = {one for i, one in enumerate(own[key].values) if i not in look.blank_rows}
+        lacking = sum(value not in there for value in columns[id].values)
+        found[name] = ViewFacts(path, look, format, lacking), id
+    return found
+
+
+def _label(columns: Mapping[str, Column], data: Path, format: TableFormat) -> str:
+    """Return the label column by its name, or ask for it; raise a DataError if nobody is there."""
+    likely = likely_label(columns)
+    if likely is not None:
+        return likely
+    possible = possible_labels(columns)
+    few = [name for name in possible if len(columns[name].counts) <= MOST_CLASSES]
+    if not sys.stdin.isatty():
+        raise DataError(
+            str(data),
+            "no header, so that columns are called f0, f1, … (unless you give --header)"
+            if format.header is False
+            else f"no column that is called {LABEL_WORDS}",
+            "the name of the label column",
+            _advice(few, possible or list(columns)),
+        )
+    possible = possible or list(columns)
+    shown_names = few or possible
+    for name in shown_names:
+        values = columns[name].counts
+        shown = ", ".join(list(values)[:5])
+        click.echo(f"  {name}: {len(values)} values ({shown}{', …' if len(values) > 5 else ''})")
+    if len(shown_names) < len(possible):
+        click.echo("  all others hold more values, such as real values for regression")
+    choice = click.Choice(possible)
+    return str(click.prompt("Which column holds the labels?", type=choice, show_choices=False))
+
+
+def _advice(few: Sequence[str], possible: Sequence[str]) -> str:
+    """Return the columns that may be the label, in words: first those of few values."""
+    if not few:
+        listed = truncate([repr(name) for name in possible], SHOWN)
+        return f"Give --label, one of {listed}; or, if labels stand in another file, {OTHER_FILE}"
+    listed = truncate([repr(name) for name in few], SHOWN)
+    others = "; all others hold more values" if len(few) < len(possible) else ""
+    return f"Give --label, one of {listed}{others}. If labels stand in another file, {OTHER_FILE}"
 
 
 def first_sweep(data: Path, file: Path, facts: Facts) -> str:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from scipy.io import savemat
 from sklearn.datasets import dump_svmlight_file
 
-from mkldist.cli import data as init
+from mkldist.cli import first_sweep
 from mkldist.cli.data import init_command, show_command
 from mkldist.cli.sweeps import plan_command
 from mkldist.errors import MkldistError
@@ -96,7 +96,7 @@ def test_the_label_is_asked_for(monkeypatch):
     class Terminal:
         stdin = type("", (), {"isatty": staticmethod(lambda: True)})
 
-    monkeypatch.setattr(init, "sys", Terminal)
+    monkeypatch.setattr(first_sweep, "sys", Terminal)
     done = run_init("../data/my heart.csv", typed="stat\nstate\n")
     assert "  state: 2 values (well, ill)\n" in done.output
     assert "'stat' is not one of 'state', 'pulse'" in done.output
