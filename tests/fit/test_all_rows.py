@@ -183,14 +183,6 @@ def test_what_the_folder_lacks_is_told(results, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_split_that_is_not_there_is_told(results):
-    with pytest.raises(
-        InputError, match="--split 2: found no such split; expected a number from 0 to 1"
-    ):
-        refit(results, choose(results, method="level"), 2)
-
-
-@pytest.mark.slow
 def test_gram_matrices_are_refused_with_a_way_out(tmp_path):
     x = np.random.default_rng(0).normal(size=(20, 3))
     np.savez(tmp_path / "k.npz", grams=np.array([x @ x.T]), y=np.sign(x[:, 0]))

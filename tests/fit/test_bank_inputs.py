@@ -14,8 +14,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 import mkldist
 from mkldist.bank.bank_kernels import BankKernels
 from mkldist.errors import DataError, GramError, SpecError
-from mkldist.fit.bank import KernelBank, as_dataset, normalisation_steps, precomputed_views
-from mkldist.fit.inputs import Features, divided
+from mkldist.fit.bank import KernelBank, as_dataset, normalisation_steps
+from mkldist.fit.inputs import Features
 from mkldist.kernels import Custom, Gaussian, Precomputed, Spectrum
 from mkldist.kernels.families import kernel_choice
 from mkldist.spec.banks import BankSpec, KernelChoice
@@ -326,12 +326,6 @@ def test_texts_alone_with_a_function_of_ones_own_and_a_matrix():
         made.expansion(solution)
 
 
-def test_a_table_without_texts_is_returned_as_it_is():
-    given, texts = divided([[1.0]], (), "X")
-    assert given == [[1.0]]
-    assert texts is None
-
-
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
@@ -526,19 +520,6 @@ def test_groups_of_columns_may_be_views():
     assert bank.kernels["name"].tolist() == ["linear[first]", "linear[others]", "linear[both]"]
     with pytest.raises(DataError, match=r"X: groups\.v: found no feature 'y'"):
         KernelBank(CLINICAL[KNOWN], [mkldist.kernels.Linear()], views={"v": ["y"]})
-
-
-def test_matrices_that_all_points_have_stay_as_they_are():
-    from mkldist.fit.inputs import Features
-
-    features = Features.of(CLINICAL[:3])
-    views, repairs = precomputed_views([Precomputed(2 * np.eye(3), name="k")], features)
-    one = views["k"]
-    assert not repairs
-    assert one.present.all()
-    assert one.missing is None
-    assert (one.grams == 2 * np.eye(3)[None]).all()
-    assert precomputed_views("xu2008", features) == ({}, {})
 
 
 POINTS = csr_array(random_array((70, 30), density=0.2, rng=np.random.default_rng(1)))

@@ -15,14 +15,13 @@ from sklearn.datasets import (
     make_classification,
     make_moons,
 )
-from sklearn.metrics import balanced_accuracy_score, hinge_loss, log_loss
+from sklearn.metrics import balanced_accuracy_score, hinge_loss
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     StratifiedGroupKFold,
     StratifiedKFold,
-    TunedThresholdClassifierCV,
     cross_val_score,
 )
 from sklearn.preprocessing import StandardScaler
@@ -72,15 +71,6 @@ def test_weights_of_rows_and_classes_are_those_of_scikit_learn(wdbc):
     assert model.gap_ <= 1e-7
 
 
-def test_balanced_classes_help_the_rare_one(wdbc):
-    X, y = wdbc
-    rare = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:8]])
-    plain = MKLClassifier(C=0.1).fit(X[rare], y[rare])
-    balanced = MKLClassifier(C=0.1, class_weight="balanced").fit(X[rare], y[rare])
-    positive = X[y == 1][8:]
-    assert balanced.predict(positive).mean() > plain.predict(positive).mean()
-
-
 @pytest.mark.parametrize("names", [["no", "yes"], [False, True], [3, 7], [0.0, 1.0]])
 def test_labels_are_of_any_type(names, wdbc):
     X, y = wdbc
@@ -88,26 +78,6 @@ def test_labels_are_of_any_type(names, wdbc):
     model = MKLClassifier().fit(X, labels)
     assert model.classes_.tolist() == names
     np.testing.assert_array_equal(model.predict(X) == names[1], model.decision_function(X) > 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shared", [False, True])
-def test_each_of_several_classes_is_learnt_against_the_rest(shared):
-    X, y = load_iris(return_X_y=True)
-    names = np.array(["setosa", "versicolor", "virginica"])
-    model = MKLClassifier(shared_weights=shared, tol=1e-5).fit(X, names[y])
-    values = model.decision_function(X)
-    assert values.shape == (150, 3)
-    np.testing.assert_array_equal(model.predict(X), names[values.argmax(axis=1)])
-    assert len(model.solutions_) == (1 if shared else 3)
-    if not shared:
-        for c, name in enumerate(names):
-            alone = MKLClassifier(tol=1e-5).fit(X, y == c)
-            assert alone.objective_ == pytest.approx(model.solutions_[c].objective, rel=1e-4)
-            assert set(model.kernel_weights_["class"]) == set(names)
-            of_class = model.kernel_weights_[model.kernel_weights_["class"] == name]
-            assert of_class["weight"].sum() == pytest.approx(1.0)
-    assert model.score(X, names[y]) > 0.95
 
 
 @pytest.mark.slow
@@ -135,20 +105,6 @@ def test_C_means_the_same_at_any_number_of_rows():
     two = MKLClassifier(C=1.0, tol=1e-8).fit(X[twice], y[twice])
     assert two.objective_ == pytest.approx(one.objective_, rel=1e-7)
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X), atol=1e-3)
-
-
-def test_missing_values_are_imputed_by_the_training_rows(wdbc):
-    X, y = wdbc[0].copy(), wdbc[1]
-    medians = np.median(X[:180, 3])
-    full = X.copy()
-    full[200:, 3] = medians
-    X[200:, 3] = np.nan
-    model = MKLClassifier().fit(X[:180], y[:180])
-    np.testing.assert_array_equal(
-        model.decision_function(X[200:]), model.decision_function(full[200:])
-    )
-    with pytest.raises(ValueError, match="contains NaN"):
-        MKLClassifier(impute=None).fit(X, y)
 
 
 def test_groups_and_columns_are_named_in_kernels():
@@ -211,19 +167,6 @@ def test_a_path_gives_the_probabilities_of_its_best_value(wdbc):
     assert np.abs(single.predict_proba(X) - apart.predict_proba(X)).max() > 1e-4
 
 
-@pytest.mark.slow
-def test_groups_and_thresholds_are_those_of_scikit_learn(wdbc):
-    X, y = StandardScaler().fit_transform(wdbc[0]), wdbc[1]
-    groups = np.repeat(np.arange(60), 4)
-    folds = list(GroupKFold(3).split(X, y, groups))
-    plain = clone(CALIBRATED).set_params(calibration=None, tol=1e-3)
-    calibrated = CalibratedClassifierCV(plain, cv=folds).fit(X, y)
-    assert calibrated.predict_proba(X).shape == (240, 2)
-    tuned = TunedThresholdClassifierCV(plain, cv=folds, scoring="balanced_accuracy").fit(X, y)
-    values = tuned.estimator_.decision_function(X)
-    assert (tuned.predict(X) == (values >= tuned.best_threshold_)).all()
-
-
 def test_rows_of_weight_zero_are_not_calibrated_on(wdbc):
     X, y = wdbc
     weights = np.r_[np.ones(100), np.zeros(20)]
@@ -234,14 +177,8 @@ def test_rows_of_weight_zero_are_not_calibrated_on(wdbc):
     np.testing.assert_allclose(found, few, rtol=1e-12)
 
 
-def test_probabilities_are_calibrated(wdbc):
+def test_inner_folds_know_the_names_of_features(wdbc):
     X, y = wdbc
-    model = MKLClassifier(calibration="sigmoid").fit(X[:180], y[:180])
-    found = model.predict_proba(X[180:])
-    assert found.shape == (60, 2)
-    np.testing.assert_allclose(found.sum(axis=1), 1.0)
-    assert log_loss(y[180:], found) < 0.3
-    assert not hasattr(MKLClassifier(), "predict_proba")
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
     named = MKLClassifier(calibration="sigmoid", kernels=[Gaussian(widths=1.0, features="f3")])
     assert named.fit(frame, y).predict_proba(frame).shape == (240, 2)
@@ -365,17 +302,6 @@ def test_ties_of_several_classes_go_to_the_most_frequent_one(classifier):
     values = [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 2.0, 2.0]]
     assert classifier._predicted(np.array(values)).tolist() == [9, 7, 9, 5]
     assert classifier._function_names == [5, 7, 9]
-
-
-def test_decision_values_have_a_column_for_each_of_three_classes_and_none_for_two():
-    X = np.random.default_rng(0).normal(size=(24, 2))
-    two, three = X[:, 0] > 0.0, (X[:, :1] > [-0.4, 0.4]).sum(axis=1)
-    for y, shape in ((two, (24,)), (three, (24, 3))):
-        model = MKLClassifier(C=10.0).fit(X, y)
-        values = model.decision_function(X)
-        assert values.shape == shape
-        best = values > 0.0 if values.ndim == 1 else values.argmax(axis=1)
-        np.testing.assert_array_equal(model.predict(X), model.classes_[best.astype(int)])
 
 
 CS = [0.02, 0.3, 5.0]

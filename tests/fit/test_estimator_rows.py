@@ -215,7 +215,7 @@ def test_rows_that_lack_a_view_are_refused_where_asked():
         MKLClassifier(views=VIEWS, impute=None).fit(X, Y)
 
 
-N_TEXT, N_TRAIN = 60, 40
+N_TEXT = 60
 RNG_TEXT = np.random.default_rng(0)
 Y_TEXT = np.where(RNG_TEXT.permutation(N_TEXT) % 2, "a", "b")
 X_TEXT = pd.DataFrame(

@@ -1,16 +1,13 @@
 """Features of every kind, and files, by every way."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array, random_array
-from sklearn.datasets import dump_svmlight_file
 
 import mkldist
-from tests.fit.problems import FEW_KERNELS, METHODS, TEST, THREE, TRAIN, TWO, VALUES, N, X, given
+from tests.fit.problems import FEW_KERNELS, METHODS, TEST, THREE, TRAIN, TWO, N, X, given
 from tests.fit.ways import (
     TOL,
     assert_model,
@@ -93,13 +90,6 @@ def test_preparation(scale, impute, fit, tmp_path):
         model = model_of(tmp_path / "r", tmp_path / "a.model")
         found = by_sweep(tree["mine/level"], TEST)
         assert_model(model, found, x[TEST])
-
-
-def sparse_points() -> csr_array:
-    """Return sparse counts, (n, 30)."""
-    points = csr_array(random_array((N, 30), density=0.2, rng=np.random.default_rng(0)))
-    points.data[:] = np.round(9 * points.data) + 1
-    return points
 
 
 def table_of_texts() -> pd.DataFrame:
@@ -234,130 +224,17 @@ def test_views_that_rows_lack(tmp_path):
     assert_near(values, expected.values)
 
 
-@pytest.mark.slow
-def test_categories(tmp_path):
-    sizes = np.random.default_rng(2).choice(["S", "M", "L"], N)
-    frame = pd.DataFrame(X, columns=NAMES).assign(size=sizes)
-    codes = (sizes[:, None] == np.unique(sizes)).astype(float)
-    points = standardised(np.hstack([X, codes]), TRAIN)
-    kernels = [{"function": "gaussian", "widths": [1.0, 3.0]}]
-    bank = mkldist.KernelBank(points[TRAIN], kernels, normalisation="trace")
-    expected = by_solve("level", bank, LABELS, points[TEST], C=10.0)
-    tree = sweep(
-        tmp_path / "r", {"mine": split_table(frame)}, [METHOD], {"kernels": kernels},
-        datasets=[{"name": "mine", "label": "label", "categorical": ["size"]}], splits=BY_COLUMN,
-    )  # fmt: skip
-    expected.assert_near(by_sweep(tree["mine/level"], TEST))
-    model = model_of(tmp_path / "r", tmp_path / "a.model")
-    assert_model(model, expected, frame.iloc[TEST, ::-1])
-
-
 FRAME = pd.DataFrame(X, columns=NAMES)
 BANK = {"kernels": FEW_KERNELS}
 LEVEL = {"name": "level", "C": 10.0}
-
-
-def write(rows: pd.DataFrame, kind: str, folder: Path) -> Path:
-    """Write rows to a file of some kind."""
-    file = folder / f"new.{kind}"
-    if kind == "csv":
-        rows.to_csv(file, index=False)
-    elif kind == "tsv":
-        rows.to_csv(file, index=False, sep="\t")
-    elif kind == "csv.gz":
-        rows.to_csv(file, index=False)
-    elif kind == "parquet":
-        rows.to_parquet(file)
-    elif kind == "npz":
-        np.savez(file, x=rows.to_numpy(), feature_names=np.array(list(rows)))
-    else:
-        dump_svmlight_file(rows.to_numpy(), np.zeros(len(rows)), str(file), zero_based=False)
-    return file
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
-    """Return the model of a table that lacks values, and decision values of the test rows."""
-    folder = tmp_path_factory.mktemp("two")
-    frame = pd.DataFrame(with_gaps(), columns=NAMES)
-    datasets = [{"name": "mine", "label": "label", "impute": "median"}]
-    data = {"mine": split_table(frame)}
-    tree = sweep(folder / "r", data, [LEVEL], BANK, datasets=datasets, splits=BY_COLUMN)
-    model_of(folder / "r", folder / "a.model")
-    return folder / "a.model", by_sweep(tree["mine/level"], TEST).values
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "tsv", "csv.gz", "parquet", "npz"])
-def test_tables_of_every_kind(kind, two, tmp_path):
-    file, expected = two
-    rows = pd.DataFrame(with_gaps(), columns=NAMES).iloc[TEST, ::-1]
-    found = predicted(file, write(rows, kind, tmp_path))
-    assert_near(found["decision"], expected)
-    model = mkldist.load_model(file)
-    np.testing.assert_array_equal(found["decision"], model.decision_function(rows))
-    assert found["prediction"].tolist() == model.predict(rows).tolist()
-    assert set(found["prediction"]) == {"no", "yes"}
-
-
-@pytest.mark.parametrize("kind", ["npz", "svm"])
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-def test_arrays_without_names(kind, is_sparse, tmp_path):
-    points = sparse_points()
-    dump_svmlight_file(points, TWO, str(tmp_path / "all.svm"), zero_based=False)
-    entry = {"name": "mine", "file": str(tmp_path / "all.svm"), "sparse": is_sparse}
-    kernels = [{"function": "gaussian", "widths": [10.0, 30.0]}, {"function": "linear"}]
-    sweep(
-        tmp_path / "r", {}, [{"name": "primalmkl", "C": 10.0}], {"kernels": kernels},
-        datasets=[entry],
-        preprocessing={"scale": "none"}, splits={"kind": "holdout"},
-    )  # fmt: skip
-    node = mkldist.open_results(tmp_path / "r")["mine/primalmkl"]
-    values = node.decision_values.values.squeeze()
-    test = np.flatnonzero(~np.isnan(values))
-    assert len(test) == len(TWO) // 2
-    model = model_of(tmp_path / "r", tmp_path / "a.model")
-    rows = points[test] if is_sparse else points[test].toarray()
-    assert_near(model.decision_function(rows), values[test])
-    if kind == "svm":
-        file = tmp_path / "new.svm"
-        dump_svmlight_file(points[test], np.zeros(len(test)), str(file), zero_based=False)
-    elif is_sparse:
-        file = tmp_path / "new.npz"
-        parts = {name: getattr(rows, name) for name in ("data", "indices", "indptr", "shape")}
-        np.savez(file, **parts)
-    else:
-        file = tmp_path / "new.npz"
-        np.savez(file, x=rows)
-    assert_near(predicted(tmp_path / "a.model", file)["decision"], values[test])
-
-
-@pytest.mark.slow
-def test_three_classes_and_real_values(tmp_path):
-    names = np.array(["low", "middle", "high"])[THREE]
-    sweep(tmp_path / "three", given(names, feature_names=NAMES), [LEVEL], BANK)
-    model = model_of(tmp_path / "three", tmp_path / "three.model")
-    rows = FRAME.iloc[TEST]
-    found = predicted(tmp_path / "three.model", write(rows, "csv", tmp_path))
-    assert found["prediction"].tolist() == model.predict(rows).tolist()
-    columns = [name for name in found if name.startswith("decision[")]
-    assert sorted(columns) == ["decision[high]", "decision[low]", "decision[middle]"]
-    np.testing.assert_array_equal(found[columns], model.decision_function(rows))
-
-    datasets = [{"name": "mine", "task": "regression"}]
-    entry = {"name": "primalmkl", "loss": "squared", "C": 100.0}
-    sweep(tmp_path / "values", given(VALUES, feature_names=NAMES), [entry], BANK, datasets=datasets)
-    model = model_of(tmp_path / "values", tmp_path / "values.model")
-    found = predicted(tmp_path / "values.model", write(rows, "parquet", tmp_path))
-    assert list(found) == ["prediction"]
-    np.testing.assert_array_equal(found["prediction"], model.predict(rows))
 
 
 def test_a_file_of_an_estimator_predicts_files(tmp_path):
     fitted = mkldist.MKLClassifier(kernels=FEW_KERNELS).fit(FRAME.iloc[TRAIN], THREE[TRAIN])
     fitted.to_model().save(tmp_path / "a.model")
     rows = FRAME.iloc[TEST]
-    found = predicted(tmp_path / "a.model", write(rows, "csv", tmp_path))
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    found = predicted(tmp_path / "a.model", tmp_path / "new.csv")
     assert found["prediction"].tolist() == fitted.predict(rows).tolist()
     assert_near(found.filter(like="decision["), fitted.decision_function(rows))
 

@@ -281,7 +281,6 @@ def test_a_sweep_along_paths(tmp_path):
 
 
 solved = cache(two_classes)
-QUICK = ("level", "primalmkl", "spicymkl", "lapmkl", "mklsvm", "easymkl", "best_single", "majority")
 
 
 @pytest.fixture(scope="module")
@@ -344,10 +343,7 @@ def test_an_estimator_finds_what_solve_finds(method, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "method",
-    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
-)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_model_of_the_command_finds_what_solve_finds(method, results, tmp_path):
     model = model_of(results, tmp_path / "a.model", "--method", method)
     assert_model(model, solved(method), X[NEW], method)

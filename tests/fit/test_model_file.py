@@ -9,18 +9,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from scipy.sparse import csr_array
 from sklearn.svm import SVC
 
 import mkldist
-from mkldist.cli.models import predict_command as predict
 from mkldist.core.checksums import frame, unframed
 from mkldist.errors import OutputError, SpecError, StoreError
 from mkldist.fit.estimators import BANKS
 from mkldist.fit.model import FORMAT, Model, described, kernel_list, packed_points, unpacked_points
 from mkldist.kernels import Custom, Gaussian, Linear
-from tests.fit.made_up import expansions, made_up_model, made_up_table
+from tests.fit.made_up import made_up_model, made_up_table
 
 TABLE = made_up_table()
 
@@ -58,16 +56,6 @@ def test_support_vectors_that_functions_share_are_kept_once(tmp_path):
     doubled = replace(model, functions=(model.functions[0],) * 3)
     _, arrays = content_of(doubled, tmp_path)
     assert len(arrays["points"]) == len(model.functions[0].points)
-
-
-def test_kernels_are_described_in_words():
-    kernels = expansions()[0].kernels
-    again = kernel_list(described(kernels))
-    assert again.names() == kernels.names()
-    np.testing.assert_array_equal(again.parameter, kernels.parameter)
-    assert [len(again.features_of(m)) for m in range(len(again))] == [
-        len(kernels.features_of(m)) for m in range(len(kernels))
-    ]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.37, 0.5, 0.81, 0.9999])
@@ -272,18 +260,6 @@ def test_a_function_that_has_changed_is_refused(folder):
     del sys.modules["own_kernels"]
     with pytest.raises(SpecError, match="'own_kernels:hellinger', which cannot be imported"):
         mkldist.load_model(folder / "a.model", allow_code=True)
-
-
-def test_a_command_predicts_with_functions_of_the_user_only_where_asked(folder):
-    model = fitted(folder)
-    table, out = folder / "new.csv", folder / "out.csv"
-    pd.DataFrame(X, columns=["x0", "x1", "x2"]).to_csv(table, index=False)
-    words = [str(folder / "a.model"), str(table), "-o", str(out)]
-    refused = CliRunner().invoke(predict, words)
-    assert isinstance(refused.exception, StoreError)
-    assert "Repeat the command with --allow-code" in str(refused.exception)
-    assert CliRunner().invoke(predict, [*words, "--allow-code"]).exit_code == 0
-    assert pd.read_csv(out)["prediction"].tolist() == model.predict(X).tolist()
 
 
 def test_functions_without_a_name_are_not_saved(tmp_path):

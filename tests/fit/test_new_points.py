@@ -68,13 +68,6 @@ def test_it_keeps_support_points_alone_and_evaluates_in_bounded_memory():
     )
 
 
-def test_gram_matrices_have_no_points():
-    grams = np.array([X @ X.T])
-    bank = KernelBank.from_grams(grams)
-    with pytest.raises(GramError, match="found given Gram matrices; expected kernels of features"):
-        bank.expansion(mkldist.solve("uniform", bank, Y))
-
-
 @pytest.mark.parametrize("method", ["level", "spicymkl"])
 def test_many_values_come_from_the_compiled_loop(method, monkeypatch):
     bank = KernelBank(X, KERNELS)

@@ -1,8 +1,6 @@
 """``solve`` and ``solve_path``: solutions, lines, and messages about arrays, labels and graphs."""
 
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -212,25 +210,6 @@ def test_small_problems_take_one_thread_of_linear_algebra(limit, monkeypatch):
         mkldist.solve("level", (x @ x.T)[None], np.sign(x[:, 0]), C=1.0)
         assert threads() == before
     assert seen == [[1] * len(before) if limit else before]
-
-
-NOT_FOR_ARRAYS = {
-    "scipy.stats", "sklearn", "pandas", "xarray", "zarr", "dask", "distributed", "matplotlib",
-}  # fmt: skip
-
-
-@pytest.mark.slow
-def test_a_call_imports_no_heavy_package_that_it_does_not_use():
-    code = """
-import sys
-import numpy as np, mkldist
-x = np.linspace(-2, 2, 20)
-grams = np.array([np.outer(x, x), np.outer(x, x) ** 2])
-mkldist.solve("level", grams, np.where(np.abs(x) < 1, 1.0, -1.0), C=10.0)
-print(*sys.modules)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not NOT_FOR_ARRAYS & set(run.stdout.split())
 
 
 def test_labels_of_any_numbers_are_float64():

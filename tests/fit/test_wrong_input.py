@@ -115,66 +115,12 @@ def of(x: Any, y: Any, **more: Any) -> dict[str, Any]:
 TABLE = split_table(FRAME)
 SWEEPS: dict[type[Exception], dict[str, Callable[[Path], Any]]] = {
     DataError: {
-        "fewer labels": swept(of(X, TWO[1:])),
         "several tables": swept({"mine": ({"a": FRAME, "b": FRAME}, TWO)}),
-        "one class": swept(of(X, np.ones(N))),
-        "nan label": swept(of(X, changed(TWO.astype(float), 0, np.nan))),
-        "nan without impute": swept(of(changed(X, (0, 0), np.nan), TWO)),
-        "infinity": swept(of(changed(X, (0, 0), np.inf), TWO)),
-        "one row of numbers": swept(of(X[0], TWO)),
-        "rows of no data": swept({"mine": {"x": X, "y": TWO, "train": [[0, 99]], "test": [[1]]}}),
-        "unknown label": swept(
-            {"mine": TABLE}, datasets=[{"name": "mine", "label": "ill"}], splits=BY_COLUMN
-        ),
-        "texts in a table": swept(
-            {"mine": TABLE.assign(note="x")},
-            datasets=[{"name": "mine", "label": "label"}],
-            splits=BY_COLUMN,
-        ),
-        "unknown column of a view": swept(
-            {"mine": TABLE},
-            splits=BY_COLUMN,
-            datasets=[
-                {"name": "mine", "label": "label", "views": [{"name": "a", "columns": ["x"]}]}
-            ],
-        ),
-        "a view that rows lack": swept(
-            {"mine": split_table(FRAME.assign(score=FRAME.score.where(FRAME.index > 3)))},
-            splits=BY_COLUMN,
-            datasets=[
-                {
-                    "name": "mine",
-                    "label": "label",
-                    "impute": "median",
-                    "views": [
-                        {"name": "a", "columns": ["score"]},
-                        {"name": "b", "columns": ["age"]},
-                    ],
-                }
-            ],
-        ),
-    },
-    GramError: {
-        "matrices that are not symmetric": swept(
-            {
-                "mine": {
-                    "grams": changed(np.array([X @ X.T]), (0, 0, 1), 99.0),
-                    "y": TWO,
-                    "train": TRAIN[None],
-                    "test": TEST[None],
-                }
-            },
-            bank={"family": "precomputed"},
-        )
     },
     SpecError: {
         "sparse with scale": swept(
             of(csr_array(X), TWO), datasets=[{"name": "mine", "sparse": True}]
         ),
-        "regression of classes": swept(
-            of(X, VALUES), datasets=[{"name": "mine", "task": "regression"}]
-        ),
-        "graph missing": swept(of(X, TWO), {"name": "lapmkl"}),
     },
 }
 
@@ -242,6 +188,7 @@ FILES: dict[str, tuple[type[Exception], pd.DataFrame, list[str]]] = {
     "missing values": (DataError, ROWS_OF_FILE.assign(age=np.nan), []),
     "no rows": (DataError, ROWS_OF_FILE.iloc[:0], []),
     "ignored what is not there": (InputError, ROWS_OF_FILE, ["--ignore", "note"]),
+    "ignored what the model needs": (DataError, ROWS_OF_FILE, ["--ignore", "age"]),
     "an unknown view": (InputError, ROWS_OF_FILE, ["--view", "genes=new.csv"]),
     "no name of a view": (InputError, ROWS_OF_FILE, ["--view", "new.csv"]),
 }
