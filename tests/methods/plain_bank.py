@@ -55,10 +55,12 @@ def problem(grams: np.ndarray, y: np.ndarray, laplacian: Any = None, groups: Any
     return Problem(y=y, n_kernels=len(grams), laplacian=laplacian, groups=groups)
 
 
-def solve(method: str, grams: np.ndarray, y: np.ndarray, watch=None, **params: Any) -> Solution:
+def solve(
+    method: str, grams: np.ndarray, y: np.ndarray, watch=None, laplacian=None, groups=None, **params
+) -> Solution:
     """Solve a problem by a method, by its name."""
     own = METHODS[method]
-    return run(own.solve(problem(grams, y), own.params(**params)), grams, watch)
+    return run(own.solve(problem(grams, y, laplacian, groups), own.params(**params)), grams, watch)
 
 
 _KNOWN: dict[bytes, float] = {}

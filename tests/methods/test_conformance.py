@@ -81,12 +81,10 @@ def point_of(case: Case, make) -> Point:
 
 def solve(case: Case, grams: np.ndarray, y: np.ndarray, order=slice(None), **params) -> Solution:
     """Solve a case; `order` is that of kernels that were moved, whose groups move with them."""
-    method = METHODS[case.method]
     laplacian = None if case.laplacian is None else case.laplacian(grams)
     groups = None if case.groups is None else case.groups(len(grams))[order]
-    problem = plain_bank.problem(grams, y, laplacian, groups)
-    steps = method.solve(problem, method.params(**params))
-    return plain_bank.run(steps, grams)
+    graph_and_groups = {"laplacian": laplacian, "groups": groups}
+    return plain_bank.solve(case.method, grams, y, **graph_and_groups, **params)
 
 
 def finite(solution: Solution) -> bool:

@@ -162,8 +162,7 @@ def test_level_says_that_rounding_allows_no_more(acceleration):
     x, y = rng.normal(size=(12, 3)), np.where(np.arange(12) % 2, 1.0, -1.0)
     gram = x @ x.T
     grams = (1e13 / np.trace(gram) * gram)[None]
-    params = METHODS["level"].params(C=1e3, tol=1e-9, acceleration=acceleration)
-    found = plain_bank.run(METHODS["level"].solve(plain_bank.problem(grams, y), params), grams)
+    found = solve(grams, y, C=1e3, tol=1e-9, acceleration=acceleration)
     assert found.stop_reason is StopReason.STALLED
     # rounding narrows the bounds now and then, which begins a new count: 26 to 38 iterations
     assert found.counters.outer_iterations <= 4 * PATIENCE
@@ -174,8 +173,7 @@ def test_a_level_near_the_upper_bound_converges_by_exact_machines():
     # The level asks for 1 % of the bounds' distance, less than the gap of machines of a tolerance.
     for seed in (6, 13, 14, 23, 38, 39):  # 500 iterations did not do before
         grams, y, C, _ = mixture(seed)
-        params = METHODS["level"].params(C=C, tol=1e-4, near=0.99, acceleration="none")
-        found = plain_bank.run(METHODS["level"].solve(plain_bank.problem(grams, y), params), grams)
+        found = solve(grams, y, C=C, tol=1e-4, near=0.99, acceleration="none")
         assert found.converged, seed
 
 
@@ -258,38 +256,18 @@ def solve_silp(grams, y, watch=None, **params):
 
 @pytest.mark.parametrize("iterations", [1, 4, 12])
 def test_bound_is_the_programme_of_the_machines_met(iterations):
-    instance = instances.more_kernels_than_points()
-    M, cuts = len(instance.grams), []
-
-    def watch(request, answer):
-        if isinstance(request, Quadratic):
-            cuts.append(np.abs(request.vectors).sum() - 0.5 * answer[:, 0])
-
+    instance, seen = instances.more_kernels_than_points(), Seen([], [])
     settings = {"C": instance.C, "tol": 1e-9, "max_iter": iterations, "acceleration": "none"}
-    solution = solve_silp(instance.grams, instance.y, watch, **settings)
-    # min theta  s.t.  every cut'beta <= theta, beta in the simplex
-    programme = linprog(
-        np.r_[np.zeros(M), 1.0],
-        A_ub=np.column_stack([np.array(cuts), -np.ones(len(cuts))]),
-        b_ub=np.zeros(len(cuts)),
-        A_eq=np.r_[np.ones(M), 0.0][None],
-        b_eq=[1.0],
-        bounds=[(0, None)] * M + [(None, None)],
-    )
-    assert len(cuts) == iterations
-    assert solution.dual_objective == pytest.approx(programme.fun, rel=1e-8)
+    solution = solve_silp(instance.grams, instance.y, seen.watch, **settings)
+    assert len(seen.cuts) == iterations
+    assert solution.dual_objective == pytest.approx(seen.lower(iterations), rel=1e-8)
 
 
 def test_weights_are_vertices_of_the_model():
-    instance = instances.more_kernels_than_points()
-    supports = []
-
-    def watch(request, answer):
-        if isinstance(request, Combine):
-            supports.append(np.count_nonzero(request.weights))
-
+    instance, seen = instances.more_kernels_than_points(), Seen([], [])
     settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
-    solve_silp(instance.grams, instance.y, watch, **settings)
+    solve_silp(instance.grams, instance.y, seen.watch, **settings)
+    supports = [np.count_nonzero(weights) for weights in seen.weights]
     # A basic solution over j cuts has at most j positive weights.
     assert all(support <= max(j, 1) for j, support in enumerate(supports[1:], start=1))
 

@@ -83,11 +83,11 @@ def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, float, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", METHODS_AND_PARAMS)
 def test_no_lower_bound_exceeds_an_exact_value(case):
-    method, crossed = METHODS[case.split("-")[0]], []
+    method, crossed = case.split("-")[0], []
     for seed in DRAWS:
         grams, y, C, tol = drawn(seed)
-        params = method.params(C=C, tol=tol, time_limit=1.0, **METHODS_AND_PARAMS[case])
-        solution = plain_bank.run(method.solve(plain_bank.problem(grams, y), params), grams)
+        params = {"C": C, "tol": tol, "time_limit": 1.0, **METHODS_AND_PARAMS[case]}
+        solution = plain_bank.solve(method, grams, y, **params)
         if Fraction(solution.dual_objective) > exact_value(grams, y, C, solution):
             crossed.append(seed)
     assert crossed == []
@@ -310,6 +310,12 @@ def products_of(factors: FactorBank) -> np.ndarray:
     return np.array([factor.values @ factor.values.T for factor in factors.factors])
 
 
+def problem_of(case: Case, grams: np.ndarray, y: np.ndarray) -> Problem:
+    """Return the problem of a case, with the groups that it takes."""
+    groups = None if case.groups is None else case.groups(len(grams))
+    return plain_bank.problem(grams, y, groups=groups)
+
+
 def certified(method: Method, factors: FactorBank, problem: Problem, grams, **params) -> Certified:
     settings = method.params(**params)
     job = Job(method.name, BankView.whole(factors), problem, method.solve(problem, settings))
@@ -325,8 +331,7 @@ def solve(
     """Return the solution of a case on factors, these, and the optimum with the kernels."""
     point = next(point for point in usual_points(case) if point.name == make.__name__)
     grams = point.instance.grams
-    groups = None if case.groups is None else case.groups(len(grams))
-    problem, factors = plain_bank.problem(grams, point.y, groups=groups), factors_on(make, rank)
+    problem, factors = problem_of(case, grams, point.y), factors_on(make, rank)
     found = certified(METHODS[case.method], factors, problem, grams, tol=tol, **point.params)
     return found, factors, optimum(case, point)
 
@@ -373,8 +378,7 @@ def test_factors_that_lie_in_a_file_change_no_solution(monkeypatch, case, stays_
         monkeypatch.setattr(factored_matrix, "FEW_POINTS", 0)
     point = next(usual_points(case))
     grams, factors = point.instance.grams, factors_on(instances.balanced, 12)
-    groups = None if case.groups is None else case.groups(len(grams))
-    problem = plain_bank.problem(grams, point.y, groups=groups)
+    problem = problem_of(case, grams, point.y)
     cache = FactorCache(0)
     in_file = FactorBank([cache.put(one) for one in factors.factors], cache=cache)
     settings = {"tol": 1e-3, "max_iter": 30, **point.params}
@@ -394,8 +398,7 @@ def test_the_solution_is_the_plain_one_on_the_products_of_the_factors(case):
     found, factors, _ = solve(case, instances.balanced, rank=9)
     grams, labelled = products_of(factors), case.labels(instances.balanced())
     method, params = METHODS[case.method], case.params(instances.balanced())
-    groups = None if case.groups is None else case.groups(len(grams))
-    problem = plain_bank.problem(grams, labelled, groups=groups)
+    problem = problem_of(case, grams, labelled)
     plain = plain_bank.run(
         method.solve(problem, method.params(tol=TOL_ON_FACTORS, **params)), grams
     )
@@ -418,8 +421,7 @@ def test_factors_of_full_rank_close_the_exact_gap(case):
 def test_extremes_and_smallest_inputs_leave_the_bounds_true(case):
     for point in [*extreme_points(case), *smallest_points(case)]:
         grams, expected = point.instance.grams, optimum(case, point)
-        groups = None if case.groups is None else case.groups(len(grams))
-        problem = plain_bank.problem(grams, point.y, groups=groups)
+        problem = problem_of(case, grams, point.y)
         method, factors = METHODS[case.method], factors_of(grams, rank=15)
         found = certified(method, factors, problem, grams, tol=1e-3, **point.params)
         slack = case.extreme_accuracy * max(abs(expected), 1e-9)
@@ -432,8 +434,7 @@ def test_extremes_and_smallest_inputs_leave_the_bounds_true(case):
 def test_no_sum_of_kernels_is_multiplied_out(case):
     method, point = METHODS[case.method], next(usual_points(case))
     grams = point.instance.grams
-    groups = None if case.groups is None else case.groups(len(grams))
-    problem = plain_bank.problem(grams, point.y, groups=groups)
+    problem = problem_of(case, grams, point.y)
     asked = []
     steps = method.solve(problem, method.params(tol=1e-3, **point.params))
     plain_bank.run(steps, grams, lambda request, answer: asked.append(request))

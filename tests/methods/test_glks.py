@@ -7,7 +7,6 @@ from sklearn.kernel_ridge import KernelRidge
 
 import mkldist
 from mkldist.errors import ConvergenceWarning, SpecError
-from mkldist.methods.registry import METHODS
 from mkldist.solvers.base import Solution
 from mkldist.solvers.progress import StopReason
 from tests.methods import plain_bank
@@ -23,9 +22,8 @@ def solve(shape, method="glks", grams=None, **params):
 
 def test_at_the_time_limit_dual_variables_are_residuals_too():
     shape = manifold("moons", per_class=6)
-    late = METHODS["glks"].params(time_limit=1e-9, **NORMS)
-    problem = plain_bank.problem(shape.grams, shape.y, shape.laplacian)
-    solution = plain_bank.run(METHODS["glks"].solve(problem, late), shape.grams)
+    late = {"laplacian": shape.laplacian, "time_limit": 1e-9, **NORMS}
+    solution = plain_bank.solve("glks", shape.grams, shape.y, **late)
     assert solution.stop_reason is StopReason.TIME_LIMIT
     residuals = np.where(shape.y == 0, 0.0, shape.y - solution.decision_function(shape.grams))
     assert (residuals < 0).any()

@@ -168,24 +168,11 @@ def solved(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction
     return [row[-1] / row[i] for i, row in enumerate(rows)]
 
 
-def spread_of_ends(
-    K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction, weight: Fraction
-) -> Fraction:
-    """Return h of ``K (gamma_a I + gamma_i L K)^-1``, K times the weight."""
+def deformed_block(
+    K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction, weight: Fraction = Fraction(1)
+) -> list[list[Fraction]]:
+    """Return ``K (gamma_a I + gamma_i L K)^-1`` between the ends, K times the weight."""
     exact = [[weight * Fraction(v) for v in row] for row in K.tolist()]
-    L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
-    n = range(N_POINTS)
-    system = [
-        [gamma_a * (i == j) + gamma_i * sum(L[i][k] * exact[k][j] for k in n) for j in n] for i in n
-    ]
-    first, last = ENDS
-    a = solved(system, [Fraction((i == first) - (i == last)) for i in n])
-    return sum((exact[first][j] - exact[last][j]) * a[j] for j in n)
-
-
-def deformed_block(K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction) -> list[list[Fraction]]:
-    """Return ``K (gamma_a I + gamma_i L K)^-1`` between the ends."""
-    exact = [[Fraction(v) for v in row] for row in K.tolist()]
     L = [[Fraction(v) for v in row] for row in laplacian().tolist()]
     n = range(N_POINTS)
     system = [
@@ -193,6 +180,14 @@ def deformed_block(K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction) -> list[
     ]
     columns = [solved(system, [Fraction(i == end) for i in n]) for end in ENDS]
     return [[sum(exact[end][k] * a[k] for k in n) for a in columns] for end in ENDS]
+
+
+def spread_of_ends(
+    K: np.ndarray, gamma_a: Fraction, gamma_i: Fraction, weight: Fraction
+) -> Fraction:
+    """Return h of the deformed kernel, the squared distance of the ends in it."""
+    (first, across), (back, last) = deformed_block(K, gamma_a, gamma_i, weight)
+    return first - across - back + last
 
 
 def optimum(

@@ -33,9 +33,8 @@ def solve(shape, method="lapmkl", **params):
 
 def solve_instance(instance, watch=None, **params):
     y, L = some_labels(instance), heat_laplacian(instance.grams)
-    params.setdefault("form", "shared")
-    steps = METHOD.solve(plain_bank.problem(instance.grams, y, L), LapMKLParams(**params))
-    return plain_bank.run(steps, instance.grams, watch)
+    params = {"form": "shared", "laplacian": L, **params}
+    return plain_bank.solve("lapmkl", instance.grams, y, watch, **params)
 
 
 @pytest.mark.slow

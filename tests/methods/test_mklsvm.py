@@ -7,7 +7,6 @@ import pytest
 
 import mkldist
 from mkldist.bank.requests import Combine, Quadratic
-from mkldist.methods.mklsvm import METHOD, MKLSVMParams
 from mkldist.solvers.progress import StopReason
 from tests.methods import instances, plain_bank
 from tests.methods.manifolds import manifold
@@ -55,9 +54,8 @@ def solve_watched(shape, y, **params):
     def watch(request, _):
         counts[type(request)] += 1
 
-    problem = plain_bank.problem(shape.grams, y, shape.laplacian)
-    steps = METHOD.solve(problem, MKLSVMParams(**params))
-    return plain_bank.run(steps, shape.grams, watch), counts
+    params["laplacian"] = shape.laplacian
+    return plain_bank.solve("mklsvm", shape.grams, y, watch, **params), counts
 
 
 @pytest.mark.slow
@@ -113,9 +111,8 @@ def test_few_iterations_certify_every_setting_of_the_weights(make):
     for gamma_a, gamma_i, gamma_sigma in itertools.product(sizes, repeat=3):
         if gamma_i > 1e12 * gamma_a:
             continue  # below the precision of K
-        params = MKLSVMParams(gamma_a=gamma_a, gamma_i=gamma_i, gamma_sigma=gamma_sigma)
-        problem = plain_bank.problem(instance.grams, y, L)
-        solution = plain_bank.run(METHOD.solve(problem, params), instance.grams)
+        params = {"gamma_a": gamma_a, "gamma_i": gamma_i, "gamma_sigma": gamma_sigma}
+        solution = plain_bank.solve("mklsvm", instance.grams, y, laplacian=L, **params)
         assert solution.stop_reason is StopReason.CONVERGED
         assert solution.counters.outer_iterations <= 7
         assert (solution.kernel_weights >= 0).all()
@@ -125,9 +122,8 @@ def test_where_rounding_hides_the_ambient_norm_the_run_says_so():
     instance = instances.not_normalised()
     y, L = some_labels(instance), heat_laplacian(instance.grams)
     for gamma_sigma in (1e-8, 1e-15, 1e15):
-        params = MKLSVMParams(gamma_a=1e-15, gamma_i=1e15, gamma_sigma=gamma_sigma, max_iter=60)
-        problem = plain_bank.problem(instance.grams, y, L)
-        solution = plain_bank.run(METHOD.solve(problem, params), instance.grams)
+        params = {"gamma_a": 1e-15, "gamma_i": 1e15, "gamma_sigma": gamma_sigma, "max_iter": 60}
+        solution = plain_bank.solve("mklsvm", instance.grams, y, laplacian=L, **params)
         assert np.isfinite([solution.objective, solution.dual_objective]).all()
         assert np.isfinite(solution.kernel_weights).all()
         assert (solution.stop_reason is StopReason.CONVERGED) == (solution.gap <= 0.01)
@@ -140,7 +136,6 @@ def test_kernels_of_unlike_scales_keep_their_bounds(scale, gamma_a):
     x, y = rng.normal(size=(8, 2)), np.array([1.0, -1.0, 1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
     linear = x @ x.T
     grams = np.array([scale * linear / np.trace(linear), 1e-12 * np.eye(8)])
-    problem = plain_bank.problem(grams, y, laplacian=8.0 * np.eye(8) - 1.0)
-    params = MKLSVMParams(gamma_a=gamma_a, gamma_i=1e3, max_iter=50)
-    solution = plain_bank.run(METHOD.solve(problem, params), grams)
+    params = {"laplacian": 8.0 * np.eye(8) - 1.0, "gamma_a": gamma_a, "gamma_i": 1e3}
+    solution = plain_bank.solve("mklsvm", grams, y, max_iter=50, **params)
     assert 0.0 <= solution.dual_objective <= solution.objective * (1.0 + 1e-12)

@@ -11,7 +11,6 @@ from mkldist.core.arrays import Target
 from mkldist.errors import SpecError
 from mkldist.methods import primalmkl
 from mkldist.methods.primalmkl import (
-    METHOD,
     PrimalMKLParams,
     ValueModel,
     alternate_by_single_steps,
@@ -41,8 +40,7 @@ from tests.variants import quick
 
 
 def solve(grams: np.ndarray, y: np.ndarray, watch=None, **params) -> Solution:
-    steps = METHOD.solve(plain_bank.problem(grams, y), PrimalMKLParams(**params))
-    return plain_bank.run(steps, grams, watch)
+    return plain_bank.solve("primalmkl", grams, y, watch, **params)
 
 
 @every_loss

@@ -41,10 +41,8 @@ SIMPLEMKL = METHODS["simplemkl"]
 def run(instance: instances.Instance, **params):
     """Return the solution and the requests."""
     seen = []
-    settings = SIMPLEMKL.params(C=instance.C, **params)
-    steps = SIMPLEMKL.solve(plain_bank.problem(instance.grams, instance.y), settings)
-    solution = plain_bank.run(steps, instance.grams, lambda request, _: seen.append(request))
-    return solution, seen
+    own = instance.grams, instance.y, lambda request, _: seen.append(request)
+    return plain_bank.solve("simplemkl", *own, C=instance.C, **params), seen
 
 
 @pytest.mark.parametrize("make", [instances.balanced, instances.not_normalised])
@@ -279,13 +277,13 @@ def wide_bank(seed: int, n_kernels: int = 90) -> tuple[np.ndarray, np.ndarray]:
     ("name", "seed", "C"), [("simplemkl", 0, 1.0), ("rmkl", 1, 100.0), ("simplemkl", 2, 1e4)]
 )
 def test_the_working_set_leaves_the_optimum_where_it_is_in_fewer_passes(name, seed, C):
-    (grams, y), method = wide_bank(seed), METHODS[name]
+    grams, y = wide_bank(seed)
 
     def solved(acceleration):
         asked = []
-        params = method.params(C=C, tol=1e-6, acceleration=acceleration)
-        steps = method.solve(plain_bank.problem(grams, y), params)
-        solution = plain_bank.run(steps, grams, lambda request, _: asked.append(request))
+        params = {"C": C, "tol": 1e-6, "acceleration": acceleration}
+        own = grams, y, lambda request, _: asked.append(request)
+        solution = plain_bank.solve(name, *own, **params)
         return solution, sum(getattr(request, "kernels", None) is None for request in asked)
 
     (plain, of_all), (fast, fewer) = solved("none"), solved("working-set")

@@ -106,11 +106,8 @@ def test_smooth_losses_take_few_outer_iterations_and_one_pass_each_at_most():
 def test_counters_count_what_was_asked_for():
     instance = instances.more_kernels_than_points()
     asked = []
-    method = METHODS["spicymkl"]
-    steps = method.solve(
-        plain_bank.problem(instance.grams, instance.y), method.params(C=20.0, tol=1e-6)
-    )
-    solution = plain_bank.run(steps, instance.grams, lambda request, _: asked.append(request))
+    own = instance.grams, instance.y, lambda request, _: asked.append(request)
+    solution = plain_bank.solve("spicymkl", *own, C=20.0, tol=1e-6)
     names = [type(request).__name__ for request in asked]
     counters = solution.counters
     passes = [r for r in asked if type(r).__name__ == "Quadratic" and r.kernels is None]

@@ -19,6 +19,13 @@ from tests.variants import quick
 GRID = tuple(np.geomspace(1.0, 1000.0, 8))
 
 
+def balanced_bank():
+    """Return an instance, a bank of its kernels and the view of all points."""
+    instance = instances.balanced()
+    bank = MemoryBank.from_grams(instance.grams)
+    return instance, bank, make_views(bank, [None], ())[0]
+
+
 def make_job(view, y, n_kernels, name="level", key=None, **params):
     method = METHODS[name]
     problem = Problem(y=y, n_kernels=n_kernels)
@@ -66,9 +73,7 @@ def test_eight_values_in_lockstep_use_less_than_a_third_of_the_passes(name):
 
 
 def test_different_methods_share_passes_and_agree():
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
     names = ("level", "simplemkl", "uniform", "best_single", "majority")
     jobs = [make_job(view, instance.y, bank.n_kernels, name, C=10.0) for name in names]
     outcomes, times = run_all(bank, jobs)
@@ -120,9 +125,7 @@ def test_folds_on_one_bank_share_passes():
 
 
 def test_a_failing_solver_is_reported_and_the_others_finish():
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
     problem = Problem(y=instance.y, n_kernels=bank.n_kernels)
 
     def broken():
@@ -158,10 +161,8 @@ MALFORMED = {
 @pytest.mark.parametrize("malformed", MALFORMED.values(), ids=MALFORMED)
 @pytest.mark.parametrize("own_kernels", [False, True])
 def test_a_malformed_request_fails_its_own_job_only(malformed, own_kernels):
-    instance = instances.balanced()
+    instance, bank, view = balanced_bank()
     assert instance.grams.shape == (7, 60, 60)
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
     rows = np.arange(30) if own_kernels else None
     asked = make_views(bank, [rows], (), MemoryBudget(1 << 20))[0]
     problem = Problem(y=instance.y, n_kernels=bank.n_kernels)
@@ -177,9 +178,7 @@ def test_a_malformed_request_fails_its_own_job_only(malformed, own_kernels):
 
 
 def test_a_malformed_request_after_the_solver_fails_its_own_job_only():
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
 
     def after(solution):
         yield Quadratic(np.ones(5))
@@ -214,9 +213,7 @@ def test_shares_of_a_pass_add_up_to_what_was_read():
     ],
 )
 def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, message):
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
 
     def steps():
         yield Quadratic(instance.y)
@@ -233,9 +230,7 @@ def test_a_solver_that_breaks_its_contract_fails_alone(asked, end, message):
 
 
 def test_a_job_may_take_the_place_of_another_that_ended_or_failed():
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
     n_kernels, seen = bank.n_kernels, []
 
     def failing():
@@ -302,23 +297,19 @@ def test_methods_on_the_mean_kernel_count_the_same_pass():
     for name in MEAN_KERNEL:
         laplacian = shape.laplacian if METHODS[name].needs_laplacian else None
         y = np.where(shape.y == 0, 1.0, shape.y) if name == "uniform" else shape.y
-        problem = plain_bank.problem(shape.grams, y, laplacian)
-        steps = METHODS[name].solve(problem, METHODS[name].params())
-        counters = plain_bank.run(steps, shape.grams).counters
+        counters = plain_bank.solve(name, shape.grams, y, laplacian=laplacian).counters
         assert (counters.passes, counters.combines) == (1, 1), name
 
 
 def test_the_driver_counts_what_the_requests_say_beside_other_jobs_too():
-    instance = instances.balanced()
-    bank = MemoryBank.from_grams(instance.grams)
-    view = make_views(bank, [None], ())[0]
+    instance, bank, view = balanced_bank()
     names = ("simplemkl", "rmkl", "easymkl", "best_single", "alignf", "majority")
     jobs, expected, found = [], {}, {}
     for name in names:
         method = METHODS[name]
         params = method.params(tol=1e-3)
-        alone = method.solve(plain_bank.problem(instance.grams, instance.y), params)
-        expected[name] = plain_bank.run(alone, instance.grams).counters
+        alone = plain_bank.solve(name, instance.grams, instance.y, tol=1e-3)
+        expected[name] = alone.counters
         problem = Problem(instance.y, bank.n_kernels)
         jobs.append(Job(name, view, problem, method.solve(problem, params)))
     drive(bank, jobs, lambda key, outcome, times: found.update({key: outcome.counters}))

@@ -201,7 +201,6 @@ def test_fewer_kernels_than_columns_for_them_are_all_listed():
     assert trace["final_kernels"].tolist() == [1, 0]
     assert trace["final_weights"].tolist() == [[0.75, 0.25]]
     assert len(trace["seconds"]) == 1
-    assert Trace(False, Clock()).arrays() == {}
 
 
 def test_bounds_that_need_not_meet_have_no_gap():

@@ -169,11 +169,6 @@ def test_numbers_that_would_overflow_are_refused_by_name(name, C):
         mkldist.solve(name, instance.grams, instance.y, C=C)
 
 
-def test_no_limit_of_time_stays_infinite():
-    assert math.isinf(SolverParams().time_limit)
-    assert math.isinf(SolverParams(time_limit=math.inf).time_limit)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "C"), [*((name, C) for C in (1e-100, 1e100) for name in SHORT), ("rmkl", 1e-100)]

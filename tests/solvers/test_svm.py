@@ -12,7 +12,6 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel
 from sklearn.svm import SVC
 
-from mkldist.methods.registry import METHODS
 from mkldist.optim.factored_matrix import FactoredMatrix
 from mkldist.solvers.base import Counters, Problem, Search
 from mkldist.solvers.progress import StopReason
@@ -195,9 +194,7 @@ def test_wrappers_converge_on_unscaled_kernels(name, own):
     """With kernels t K and bound C, the optimum is 1/t times that of K and t C."""
     grams, y = unscaled(1e3)
     t = float(np.trace(grams.mean(axis=0)))
-    params = METHODS[name].params(C=1.0, tol=1e-4, **own)
-    problem = plain_bank.problem(grams, y)
-    solution = plain_bank.run(METHODS[name].solve(problem, params), grams)
+    solution = plain_bank.solve(name, grams, y, C=1.0, tol=1e-4, **own)
     assert solution.converged
     assert solution.gap <= 1e-4
     # t C is out of reach of a conic solver

@@ -25,15 +25,16 @@ def grams() -> np.ndarray:
     return x @ x.transpose(0, 2, 1)
 
 
+def ask(steps, grams: np.ndarray, seen: list | None = None):
+    """Return what a generator of requests returns."""
+    requests = [] if seen is None else seen
+    return plain_bank.run(steps, grams, lambda request, _: requests.append(request))
+
+
 def answered(steps, grams: np.ndarray):
     """Return the requests of a generator, and what it returns."""
-    seen, reply = [], None
-    while True:
-        try:
-            seen.append(steps.send(reply))
-        except StopIteration as end:
-            return seen, end.value
-        reply = plain_bank.reply(grams, seen[-1])
+    seen: list = []
+    return seen, ask(steps, grams, seen)
 
 
 def forms(grams: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -128,19 +129,6 @@ def random_instance(seed: int) -> tuple[np.ndarray, np.ndarray]:
     x[:, 1] -= y
     grams = [rbf_kernel(x[:, [j]], gamma=g) for j in range(20) for g in (0.1, 0.5, 2.0)]
     return np.array([K / np.trace(K) for K in grams]), y
-
-
-def ask(steps, grams: np.ndarray, seen: list | None = None):
-    """Return what a generator of requests returns."""
-    reply = None
-    while True:
-        try:
-            request = steps.send(reply)
-        except StopIteration as end:
-            return end.value
-        if seen is not None:
-            seen.append(request)
-        reply = plain_bank.reply(grams, request)
 
 
 def simplex_dual(grams: np.ndarray, y: np.ndarray, lam: float) -> tuple[np.ndarray, float]:
