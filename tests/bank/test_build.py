@@ -95,14 +95,6 @@ def test_blocks_of_features_equal_whole_matrices(n, d, tile, cosine, seed):
             np.testing.assert_array_equal(np.diag(whole), 1.0)
 
 
-def test_padding_is_zero():
-    layout = TileLayout(7, 4)
-    entries = built(FeatureSource(np.ones((7, 2)), kernels_on(2)), layout)
-    kept = layout.pack(np.ones((7, 7))).astype(bool)
-    np.testing.assert_array_equal(entries[:, ~kept], 0.0)
-    assert np.all(entries[:, kept] != 0.0)
-
-
 @pytest.mark.slow
 def test_single_precision_is_rounded_from_double():
     points, layout = np.random.default_rng(0).normal(size=(20, 3)), TileLayout(20, 7)

@@ -50,7 +50,7 @@ class TestStreamedBank(BankSuite):
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
     monkeypatch.setattr(bank_store, "CHUNK_BYTES", 4_000)
-    return stored(tmp_path, random_grams(60, 20), "float64")
+    return stored(tmp_path / "banks", random_grams(60, 20), "float64")
 
 
 def test_kernels_that_were_kept_are_not_read_again(store):
@@ -211,50 +211,44 @@ def test_a_bank_over_its_limit_is_traversed_in_parts_and_answers_the_same(tmp_pa
         assert_array_equal(ours, theirs)
 
 
-@pytest.fixture
-def small_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BankStore:
-    monkeypatch.setattr("mkldist.bank.store.CHUNK_BYTES", 4_000)
-    return stored(tmp_path / "banks", random_grams(60, 20), "float64")
-
-
 @pytest.mark.parametrize("memory_limit", [None, 10_000])
-def test_backends_agree(small_store, tmp_path, memory_limit):
+def test_backends_agree(store, tmp_path, memory_limit):
     cache = NodeCache(tmp_path / "cache")
     kinds = {"memory": MemoryBank, "mmap": MappedBank, "stream": StreamedBank}
     vector = np.random.default_rng(0).standard_normal(20)
     answers = []
     for backend, kind in kinds.items():
-        bank = open_bank(small_store, backend, memory_limit, cache)  # type: ignore[arg-type]
+        bank = open_bank(store, backend, memory_limit, cache)  # type: ignore[arg-type]
         assert type(bank) is kind
         answers += answer(bank, [Quadratic(vector)])
     assert_array_equal(answers[0], answers[1])
     close(answers[2], answers[0])
 
 
-def test_default_cache_is_the_users(small_store, tmp_path, monkeypatch):
+def test_default_cache_is_the_users(store, tmp_path, monkeypatch):
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "given"))
-    assert isinstance(open_bank(small_store, "mmap"), MappedBank)
+    assert isinstance(open_bank(store, "mmap"), MappedBank)
     assert list((tmp_path / "given").glob("*.bank"))
 
 
-def test_bank_without_room_in_the_cache_is_streamed(small_store, tmp_path):
-    bank = open_bank(small_store, "mmap", cache=NodeCache(tmp_path / "cache", budget_bytes=10))
+def test_bank_without_room_in_the_cache_is_streamed(store, tmp_path):
+    bank = open_bank(store, "mmap", cache=NodeCache(tmp_path / "cache", budget_bytes=10))
     assert isinstance(bank, StreamedBank)
 
 
-def test_damage_is_repaired_by_the_blocks_it_names(small_store):
+def test_damage_is_repaired_by_the_blocks_it_names(store):
     grams = random_grams(60, 20)
-    damage(small_store, small_store.shape.blocks[2])
+    damage(store, store.shape.blocks[2])
     with pytest.raises(DamagedBlocksError) as caught:
-        open_bank(small_store, "memory")
+        open_bank(store, "memory")
     travelled = pickle.loads(pickle.dumps(caught.value))
     assert travelled.blocks == (2,)
     assert str(travelled) == str(caught.value)
-    small_store.remove(travelled.blocks)
-    packed = small_store.shape.layout.pack(grams)
-    for block in (small_store.shape.blocks[index] for index in small_store.missing()):
-        small_store.write(block.index, packed[block.kernels, block.entries])
-    [found] = answer(open_bank(small_store, "memory"), [Quadratic(np.ones(20))])
+    store.remove(travelled.blocks)
+    packed = store.shape.layout.pack(grams)
+    for block in (store.shape.blocks[index] for index in store.missing()):
+        store.write(block.index, packed[block.kernels, block.entries])
+    [found] = answer(open_bank(store, "memory"), [Quadratic(np.ones(20))])
     close(found, grams.sum(axis=(1, 2)))
 
 

@@ -159,16 +159,6 @@ def exchange(first, name, second, other):
     second.blobs.put(other, [contents[0]])
 
 
-def test_a_missing_block_is_never_returned(tmp_path):
-    store = scripts.create(tmp_path)
-    with pytest.raises(StoreError, match="block 0, which is not complete"):
-        read(store, store.shape.blocks[0])
-    remote = scripts.create("memory://missing")
-    with pytest.raises(StoreError, match="block 0, which is not complete"):
-        read(remote, remote.shape.blocks[0])
-    remote.delete()
-
-
 @pytest.mark.parametrize("place", [-5, -20, -40, -45])
 def test_a_damaged_time_or_tag_is_found_without_the_values(built, place):
     name = chunk_name(built, built.shape.blocks[0])
@@ -205,18 +195,6 @@ def test_creating_again_keeps_blocks_and_attributes(built):
     )
     assert again.attrs == {"by": os.getpid()}
     assert not again.missing()
-
-
-def test_local_blocks_are_read_as_zarr_reads_them(built):
-    """The one part of a format of zarr that is read without the library, for speed."""
-    remote = f"memory://copy-{os.getpid()}"
-    copy = scripts.create(remote)
-    for name in built.blobs.names():
-        copy.blobs.put(name, [built.blobs.get(name)])
-    copy = BankStore.open(remote, scripts.BANK)
-    for block in built.shape.blocks:
-        np.testing.assert_array_equal(read(copy, block), read(built, block))
-    copy.delete()
 
 
 # Times

@@ -257,29 +257,19 @@ def test_views_share_the_memory_and_the_one_used_longest_ago_is_evicted(small_ba
     assert read == [2, 0, 2, 0, 2]
 
 
-@pytest.fixture(scope="module")
-def kernels_of_decision() -> np.ndarray:
-    return random_grams(N_KERNELS, N_POINTS)
-
-
-@pytest.fixture
-def bank_of_decision(kernels_of_decision: np.ndarray) -> MemoryBank:
-    return MemoryBank.from_grams(kernels_of_decision)
-
-
 @pytest.mark.parametrize("chain", CHAINS, ids="-".join)
-def test_functions_of_a_bank_are_those_of_its_view(bank_of_decision, kernels_of_decision, chain):
+def test_functions_of_a_bank_are_those_of_its_view(bank, grams, chain):
     """Against test rows that are centred with the training means, as in kernel PCA."""
     rng = np.random.default_rng(5)
     train = rng.permutation(N_POINTS)[:15]
     test = np.setdiff1d(np.arange(N_POINTS), train)
-    [view] = make_views(bank_of_decision, [train], chain)
+    [view] = make_views(bank, [train], chain)
     weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
     coefficients = rng.standard_normal(15)
 
     inner, cross = (
-        kernels_of_decision[:, train[:, None], train],
-        kernels_of_decision[:, test[:, None], train],
+        grams[:, train[:, None], train],
+        grams[:, test[:, None], train],
     )
     if "centre" in chain:
         cross = (
@@ -295,7 +285,7 @@ def test_functions_of_a_bank_are_those_of_its_view(bank_of_decision, kernels_of_
     found = raw.bias + np.einsum(
         "s,sti,ik->tk",
         raw.weights,
-        kernels_of_decision[raw.kernels][:, test[:, None], train],
+        grams[raw.kernels][:, test[:, None], train],
         raw.coefficients,
     )
     assert_allclose(found[:, 0], expected, rtol=1e-10, atol=1e-12)
@@ -307,26 +297,22 @@ def test_functions_of_a_bank_are_those_of_its_view(bank_of_decision, kernels_of_
 
 
 @pytest.mark.parametrize("chain", [(), ("centre",), ("trace", "centre")])
-def test_functions_of_kernels_with_coefficients_of_their_own(
-    bank_of_decision, kernels_of_decision, chain
-):
+def test_functions_of_kernels_with_coefficients_of_their_own(bank, grams, chain):
     """Each is the sum of the functions of the single kernels."""
     rng = np.random.default_rng(6)
     train = rng.permutation(N_POINTS)[:15]
-    [view] = make_views(bank_of_decision, [train], chain)
+    [view] = make_views(bank, [train], chain)
     weights = np.where(rng.random(N_KERNELS) < 0.5, 0.0, rng.random(N_KERNELS))
     kept = np.flatnonzero(weights)
     own = rng.standard_normal((len(kept), 15))
     raw = BankFunctions.of(view, weights, own, 0.3)
     found = np.full(N_POINTS, raw.bias)
     for s, kernel in enumerate(raw.kernels):
-        found += raw.weights[s] * (
-            kernels_of_decision[kernel][:, train] @ raw.coefficients[s, :, 0]
-        )
+        found += raw.weights[s] * (grams[kernel][:, train] @ raw.coefficients[s, :, 0])
     expected = np.full(N_POINTS, 0.3)
     for kernel, coefficients in zip(kept, own, strict=True):
         alone = np.where(np.arange(N_KERNELS) == kernel, weights, 0.0)
         one = BankFunctions.of(view, alone, coefficients, 0.0)
-        image = kernels_of_decision[kernel][:, train] @ one.coefficients[:, 0]
+        image = grams[kernel][:, train] @ one.coefficients[:, 0]
         expected += one.weights[0] * image + one.bias
     assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
