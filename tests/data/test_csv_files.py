@@ -245,8 +245,6 @@ def test_all_mistakes_of_a_file_are_in_one_message(tmp_path):
 
 def test_files_that_hold_no_table(tmp_path):
     with mistake("an empty file"):
-        read(tmp_path, "")
-    with mistake("an empty file"):
         read(tmp_path, gzip.compress(b"", mtime=0))
     with mistake("a blank first line"):
         read(tmp_path, "\n\n1,2\n")

@@ -69,8 +69,6 @@ def test_damaged_files(tmp_path):
     path.write_text("a,b\n")
     with mistake("cannot be read"):
         read_file(path, ColumnChoice(), "t")
-    with mistake("a directory"):
-        read_file(tmp_path, ColumnChoice(), "t")
 
 
 def test_a_column_of_lists_is_named_with_what_it_holds(tmp_path):
