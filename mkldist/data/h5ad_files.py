@@ -11,16 +11,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from mkldist.core.wording import FROM_ONE
 from mkldist.data.checks import check_fits
 from mkldist.data.opening import FEWER, opened_hdf5, whole
 from mkldist.data.tables import Table, frame_table
 from mkldist.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAMES = "obs_names"  # the column of names of rows, whatever the file calls it
 OBS = "obs"
@@ -71,8 +70,6 @@ def _table(
     where: str,
 ) -> Table:
     """Return the table of a matrix, beside which columns of ``obs`` describe the rows."""
-    import pandas as pd
-
     check_fits(8 * len(described) * len(features), where, FEWER)
     values = whole(item, where) if _kind(item) == "array" else _of_sparse(item, where).toarray()
     beside = described.reset_index(names=NAMES)
@@ -105,8 +102,6 @@ def _described(
 
 def _frame(file: Any, name: str, where: str) -> pd.DataFrame:
     """Return ``obs`` or ``var`` as a frame, whose index has the names."""
-    import pandas as pd
-
     if name not in file or _kind(file[name]) != "dataframe":
         found = f"no frame {name!r} as anndata writes it since version 0.7"
         raise DataError(where, found, "obs and var", AGAIN)
@@ -119,8 +114,6 @@ def _frame(file: Any, name: str, where: str) -> pd.DataFrame:
 
 def _column(item: Any, where: str) -> Any:
     """Return a column of a frame: an array, or categories, or values that may be missing."""
-    import pandas as pd
-
     kind = _kind(item)
     if kind == "categorical":
         codes, categories = whole(item["codes"], where), whole(item["categories"], where)

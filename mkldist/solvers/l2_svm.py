@@ -37,7 +37,6 @@ def solve_l2_svm(
     *,
     tol: float = 1e-6,
     start: Floats | None = None,
-    max_rounds: int = 50,
 ) -> SvmSolution:
     """Solve the l2-SVM to a relative duality gap, as :func:`mkldist.solvers.svm.solve_svm` does.
 
@@ -54,7 +53,7 @@ def solve_l2_svm(
     def certify(beta: Floats, product: Floats) -> Certificate:
         return _evaluate(beta, product - ridge * beta, y, ridge, reach)
 
-    svm = maximise_dual(with_ridge, y, lower, upper, beta, certify, tol, max_rounds)
+    svm = maximise_dual(with_ridge, y, lower, upper, beta, certify, tol)
     return replace(svm, newton_steps=svm.newton_steps + counters.newton_steps)
 
 

@@ -326,7 +326,7 @@ def maximise_dual(
     beta: Floats,
     certify: Callable[[Floats, Floats], Certificate],
     tol: float,
-    max_rounds: int,
+    max_rounds: int = 50,
 ) -> SvmSolution:
     """Maximise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta that it starts with.
 
