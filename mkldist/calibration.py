@@ -50,8 +50,7 @@ class Isotonic:
 
     def probabilities(self, values: Floats) -> Floats:
         """Return the probabilities of the class +1 at decision values of any shape."""
-        found: Floats = np.interp(values, self.values, self.heights)
-        return found
+        return np.interp(values, self.values, self.heights)
 
     def value_above(self, probability: float) -> float:
         """Return the least decision value with a greater probability, or an infinity."""

@@ -115,8 +115,7 @@ def score_over_folds(
     together, without = score(-1), np.array([score(number) for number in whole.tolist()])
     known = without[~np.isnan(without)]
     mean = float(known.mean()) if len(known) else math.nan
-    found: Floats = together + (len(whole) - 1) * np.nan_to_num(mean - without)
-    return found
+    return together + (len(whole) - 1) * np.nan_to_num(mean - without)
 
 
 def _confusion(class_numbers: Ints, predicted: Ints, k: int) -> Floats:

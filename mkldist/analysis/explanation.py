@@ -182,8 +182,7 @@ def is_selected(weights: xr.DataArray) -> Bools:
 def _by_class(weights: xr.DataArray) -> Floats:
     """Return weights of J splits, k classes and M kernels, (J, k, M)."""
     own = weights if CLASS in weights.dims else weights.expand_dims(CLASS)
-    found: Floats = own.transpose("split", CLASS, "kernel").to_numpy()
-    return found
+    return own.transpose("split", CLASS, "kernel").to_numpy()
 
 
 def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:

@@ -233,8 +233,7 @@ def _rows_of(runs: MethodRuns, names: Iterable[str], scores: Sequence[str]) -> I
 
     def of_complete(name: str) -> Floats:
         """Return a variable, NaN for runs that are not complete or where there is none."""
-        known: Floats = np.where(complete, runs.values.get(name, np.nan), np.nan)
-        return known
+        return np.where(complete, runs.values.get(name, np.nan), np.nan)
 
     averaged = {name: name for name in scores} | {"active": "active_kernels", "seconds": "seconds"}
     values = {short: of_complete(name) for short, name in averaged.items()}

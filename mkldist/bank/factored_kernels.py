@@ -395,5 +395,4 @@ def _pairs(kernels: FactoredKernels, points: Ints, vectors: Floats) -> Floats:
     found, of_found = answer_views([(views[1], request) for request in with_both])
     kernels.counter.bytes_computed += bank.counter.bytes_computed
     kernels.counter.threads_cpu_seconds += bank.counter.threads_cpu_seconds
-    pairs: Floats = (exact - of_exact) - (found - of_found)
-    return pairs
+    return (exact - of_exact) - (found - of_found)

@@ -399,8 +399,7 @@ class ProductCache:
 
     def _computed(self, kernels: Ints, vector: Floats) -> Floats:
         """Return ``K_m v`` of some kernels, (S, n)."""
-        found: Floats = self.of.products(kernels, vector[:, None])[:, :, 0]
-        return found
+        return self.of.products(kernels, vector[:, None])[:, :, 0]
 
 
 @dataclass(frozen=True, eq=False)

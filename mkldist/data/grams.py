@@ -164,8 +164,7 @@ def symmetric(matrix: Floats, tolerance: float, where: str) -> Floats:
         found = f"entries ({i}, {j}) and ({j}, {i}) of {matrix[i, j]:.9g} and {matrix[j, i]:.9g}"
         expected = f"a symmetric matrix, to {tolerance:g} of its largest entry {largest:.3g}"
         raise GramError(where, found, expected)
-    mean: Floats = 0.5 * (matrix + matrix.T)
-    return mean
+    return 0.5 * (matrix + matrix.T)
 
 
 def check_semidefinite(matrix: Floats, tolerance: float, where: str) -> None:

@@ -299,8 +299,7 @@ def _texts(labels: npt.NDArray[Any], where: str) -> Names:
     if labels.dtype.kind not in "UTb":
         found, expected = f"labels of type {labels.dtype}", "numbers, text or true/false"
         raise DataError(where, found, expected, "Convert them to text first")
-    stripped: Names = np.char.strip(labels.astype(np.str_))
-    return stripped
+    return np.char.strip(labels.astype(np.str_))
 
 
 def without_label(labels: npt.NDArray[Any], where: str) -> npt.NDArray[np.bool_]:

@@ -273,8 +273,7 @@ class BankInputs:
         if self.rows is None:
             return rows
         order = np.argsort(self.rows)
-        points: Ints = order[np.searchsorted(self.rows, rows, sorter=order)]
-        return points
+        return order[np.searchsorted(self.rows, rows, sorter=order)]
 
     def is_scored_on_bank(self, training_view: TrainingView) -> bool:
         """Return True if points of the bank are scored: a held-out fold or unlabelled points."""

@@ -226,8 +226,7 @@ class Presence:
 
     def counts(self, weights: Floats) -> Floats:
         """Return the sum of the weights (n,) of the points that have each kernel, (M,)."""
-        found: Floats = (self.patterns @ weights)[self.of_kernel]
-        return found
+        return (self.patterns @ weights)[self.of_kernel]
 
 
 def gaps_of(points: Floats) -> Bools | None:

@@ -167,8 +167,7 @@ class LogWeights:
     @property
     def d(self) -> Floats:
         """Kernel weights (M,)."""
-        weights: Floats = np.exp(self.log)
-        return weights
+        return np.exp(self.log)
 
     @property
     def mixed(self) -> bool:

@@ -323,8 +323,7 @@ def _reflected(rows: Floats) -> Floats:
     """Reflect the last axis so that 1 turns into a multiple of the first unit vector."""
     normal = np.ones(rows.shape[-1])
     normal[0] += math.sqrt(len(normal))
-    reflected: Floats = rows - np.multiply.outer(rows @ normal, normal * (2.0 / (normal @ normal)))
-    return reflected
+    return rows - np.multiply.outer(rows @ normal, normal * (2.0 / (normal @ normal)))
 
 
 INNER_TOLERANCE = 0.1  # of tol: gradient and Hessian are those of the optimal alpha

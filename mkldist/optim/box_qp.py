@@ -368,5 +368,4 @@ def _most_violating(slack: Floats, rising: Bools, falling: Bools) -> Ints:
     each = (size - len(free)) // 2
     up = np.argsort(np.where(rising, -slack, np.inf), kind="stable")[:each]
     down = np.argsort(np.where(falling, slack, np.inf), kind="stable")[:each]
-    block: Ints = np.unique(np.concatenate([free, up[rising[up]], down[falling[down]]]))
-    return block
+    return np.unique(np.concatenate([free, up[rising[up]], down[falling[down]]]))

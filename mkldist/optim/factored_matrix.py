@@ -187,8 +187,7 @@ class ThinProducts:
         return values if self.device is None else self.device.array(values)
 
     def _host(self, values: Any) -> Floats:
-        found: Floats = values if self.device is None else self.device.host(values)
-        return found
+        return values if self.device is None else self.device.host(values)
 
 
 ON_HOST = ThinProducts()
@@ -240,8 +239,7 @@ class FactoredMatrix(SymmetricOperator):
     @property
     def diagonal(self) -> Floats:
         """Diagonal of K, (n,)."""
-        total: Floats = self.weights @ self.diagonals + self.ridge
-        return total
+        return self.weights @ self.diagonals + self.ridge
 
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""

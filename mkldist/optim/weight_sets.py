@@ -162,8 +162,7 @@ class WeightSet:
     def project(self, d: Floats) -> Floats:
         """Return the point of the set that is nearest to `d`."""
         if self.is_simplex:
-            projected: Floats = project_onto_simplex(d)
-            return projected
+            return project_onto_simplex(d)
         return project_onto_lp_ball(d, self.norm)
 
     def largest(self, q: Floats) -> float:

@@ -666,5 +666,4 @@ def _unpacked(name: str, arrays: Arrays) -> Array:
         return values
     if len(values) == 1:  # takes no memory
         return np.broadcast_to(values[0], at.shape)
-    texts: Array = values[at]
-    return texts
+    return values[at]

@@ -218,8 +218,7 @@ def complete_values(node: xr.DataTree | xr.Dataset, name: str, dims: Sequence[st
     complete = states == RunState.COMPLETE.value
     if is_pooled(node, name):
         values = _of_folds_together(node, name, dims, complete)
-    found: Floats = np.where(complete, values, np.nan)
-    return found
+    return np.where(complete, values, np.nan)
 
 
 _CONTRASTS = {m.variable(): m for m in METRICS.values() if m.contrasts}

@@ -294,8 +294,7 @@ class Snapshot:
     def _recorded(self, node: MethodNode) -> Array:
         """Return the ids of the recorded runs of a node, an empty text for others."""
         ids = [run_id if run_id in self.runs else "" for run_id in node.run_ids.ravel().tolist()]
-        found: Array = np.array(ids, dtype=object).reshape(node.run_ids.shape)
-        return found
+        return np.array(ids, dtype=object).reshape(node.run_ids.shape)
 
     def _array(
         self,

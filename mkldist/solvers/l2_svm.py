@@ -63,8 +63,7 @@ def _by_newton(
     """Return alpha near the optimum: the residuals of the losses at the minimum of the primal."""
     machine = PrimalMachine(squared_hinge(y), ridge, "newton", SHARE * tol, counters)
     z = machine(K, np.zeros(len(y)) if start is None else start * y)
-    alpha: Floats = np.abs(z.r) / ridge
-    return alpha
+    return np.abs(z.r) / ridge
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
@@ -79,8 +78,7 @@ def _start(y: Floats, start: Floats | None) -> Floats:
 
 def _scaled(beta: Floats, K: Gram, y: Floats) -> Floats:
     """Return the multiple of `beta` that has the largest dual value on K, ridge included."""
-    scaled: Floats = beta * (float(beta @ y) / float(beta @ (K @ beta)))
-    return scaled
+    return beta * (float(beta @ y) / float(beta @ (K @ beta)))
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:

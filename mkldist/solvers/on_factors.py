@@ -375,8 +375,7 @@ def corrected_diagonals(times: Floats, forms: ExactForms, kernels: Collection[in
     lack, own = (forms.exact - forms.found).sum(1), forms.of_rests.sum(1)
     enough = own > np.finfo(float).eps * np.abs(lack)
     ratio = np.divide(lack, own, out=np.zeros_like(own), where=enough)
-    corrected: Floats = times * np.where(chosen, np.clip(1.0 + ratio, 0.0, MOST_GROWTH), 1.0)
-    return corrected
+    return times * np.where(chosen, np.clip(1.0 + ratio, 0.0, MOST_GROWTH), 1.0)
 
 
 def used_points(solution: Solution) -> int:

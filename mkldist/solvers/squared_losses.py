@@ -96,8 +96,7 @@ class SquaredLoss:
         else:
             excess = positive - self.slope
             of_negative = excess / negative if excess > 0.0 and negative > 0.0 else 0.0
-        scaled: Floats = np.where(r > 0, of_positive * r, of_negative * r)
-        return scaled
+        return np.where(r > 0, of_positive * r, of_negative * r)
 
     def dual_value(self, r: Floats, b: float) -> float:
         """Return the dual value at a feasible `r` (n,), without its term in K.
@@ -174,8 +173,7 @@ def root_on_line(
     kinks = np.empty(2 * len(u))
     weights = np.ones(len(u)) if weights is None else np.ascontiguousarray(weights)
     at = float(constant), float(curvature)
-    root: float = _root(u, change, lower, upper, *at, weights, kinks)
-    return root
+    return _root(u, change, lower, upper, *at, weights, kinks)
 
 
 @compiled

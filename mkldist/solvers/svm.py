@@ -373,8 +373,7 @@ def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
         alpha[of_positives] *= negative / positive
     elif negative > positive:
         alpha[~of_positives] *= positive / negative
-    feasible: Floats = alpha * y
-    return feasible
+    return alpha * y
 
 
 def _evaluate(
@@ -448,8 +447,7 @@ def train(
 
 def sum_over_classes(q: Floats) -> Floats:
     """Return the quadratic forms (M,) of one machine, or the sums over k of those (M, k) of k."""
-    total: Floats = q if q.ndim == 1 else q.sum(axis=1)
-    return total
+    return q if q.ndim == 1 else q.sum(axis=1)
 
 
 def fixed_weights_solution(
