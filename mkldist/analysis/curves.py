@@ -9,7 +9,7 @@ precision-recall and calibration curves of its decisions on test rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,8 +42,6 @@ from mkldist.results.rows import (
 from mkldist.results.schema import CONVERGENCE, ITERATION, SPLIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import xarray as xr
 
 

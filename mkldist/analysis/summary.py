@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,8 +39,6 @@ from mkldist.solvers.progress import SAMPLED, STATIONARITY, StopReason
 from mkldist.spec.kinds import TRIAL
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pandas as pd
     import xarray as xr
     from rich.console import Console, ConsoleOptions, RenderableType

@@ -29,13 +29,12 @@ from mkldist.results.folder import OutputFolder, output_path, results_of, rewrit
 from mkldist.results.journal import Journal
 from mkldist.results.layout import LAYOUT
 from mkldist.results.schema import RunState
-from mkldist.results.status import others_words, sweep_status, traceback_of
+from mkldist.results.status import SweepStatus, others_words, sweep_status, traceback_of
 from mkldist.spec.kinds import MOST_WORKERS
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from mkldist.results.status import SweepStatus
     from mkldist.run.sweep import SweepOutcome
 
 

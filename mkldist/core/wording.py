@@ -7,7 +7,7 @@ from 1; a row of an array or a table in Python is a position from 0, and said to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,6 @@ import numpy.typing as npt
 from mkldist.core.arrays import Ints
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import pandas as pd
 
 

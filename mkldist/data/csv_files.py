@@ -14,10 +14,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 
 from mkldist.core.wording import RowLabels, in_lines, pluralize, truncate
 from mkldist.data.checks import MISSING_VALUES, numbered_features
@@ -26,6 +25,9 @@ from mkldist.data.opening import REWRITE, opened
 from mkldist.data.tables import LABEL_NAMES, PLAIN, UNNAMED, Table, TableProblems
 from mkldist.errors import DataError
 from mkldist.spec.datasets import WHITE_SPACE, TableFormat
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEPARATORS = (",", ";", "\t")
 LONGEST_TEXT = 2**26  # characters; an open quotation mark ends before it fills the memory
@@ -75,6 +77,8 @@ def table_of_rows(
     problems = TableProblems(where, len(names))
 
     def read(columns: Sequence[str], count: int) -> Iterator[tuple[pd.DataFrame, RowLabels]]:
+        import pandas as pd
+
         while block := list(islice(rows, count)):
             whole = [(line, fields) for line, fields in block if len(fields) == len(names)]
             for line, fields in block if len(whole) < len(block) else ():

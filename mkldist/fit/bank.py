@@ -54,14 +54,12 @@ from mkldist.kernels.evaluate import check_custom, check_points
 from mkldist.kernels.families import kernel_choice
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.kernels.objects import Kernel, Precomputed
-from mkldist.solvers.base import ArrayCache
+from mkldist.solvers.base import ArrayCache, Solution
 from mkldist.spec.banks import FACTORS, PRECOMPUTED, Normalisation
 from mkldist.spec.kinds import Indefinite
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from mkldist.solvers.base import Solution
 
 
 Backend = Literal["memory", "recompute"]

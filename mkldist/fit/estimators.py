@@ -58,6 +58,7 @@ from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernel_functions.custom import CustomFunction
 from mkldist.kernels import Gaussian, Spectrum
 from mkldist.kernels.families import LENGTHS, NAMED_FAMILIES, RELATIVE_WIDTHS, kernel_choice
+from mkldist.kernels.graph import graph_laplacian, graph_spec
 from mkldist.kernels.objects import Precomputed
 from mkldist.methods.registry import METHODS, methods_for
 from mkldist.scores import constant_answers
@@ -517,8 +518,6 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _laplacian(self, points: Floats, graph: Mapping[str, Any]) -> Any:
         """Return the graph Laplacian of prepared rows."""
-        from mkldist.kernels.graph import graph_laplacian, graph_spec
-
         if graph.get("distance") == "precomputed":
             hint = "Give the Laplacian of distances to mkldist.solve, or their file to a sweep"
             raise SpecError("graph.distance", "'precomputed'", "distances between rows of X", hint)

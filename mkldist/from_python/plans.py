@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mkldist.core.memory import readable_bytes
 from mkldist.core.terminal import as_text, plain_table
 from mkldist.core.wording import html_of, pluralize, truncate
+from mkldist.data.inputs import InputData
 from mkldist.from_python.sweeps import (
     SweepInputs,
     check_count,
@@ -42,8 +43,6 @@ from mkldist.spec.model import SweepSpec
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions, RenderableType
-
-    from mkldist.data.inputs import InputData
 
 
 SIZE_HEADINGS = ("runs", "passes", "bytes", "seconds")

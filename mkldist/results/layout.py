@@ -48,7 +48,7 @@ from mkldist.results.schema import (
     node_variables,
 )
 from mkldist.solvers.solver_params import setting
-from mkldist.spec.kinds import SOURCE_PREFIX, TRIAL
+from mkldist.spec.kinds import SOURCE_PREFIX, TRIAL, Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from mkldist.kernels.kernel_list import KernelList
     from mkldist.planning.model import BankPlan, Plan, RunPlan
     from mkldist.spec.banks import BankSpec
-    from mkldist.spec.kinds import Task
     from mkldist.spec.model import OutputsSpec, SweepSpec
 
 

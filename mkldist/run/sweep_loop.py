@@ -47,6 +47,7 @@ from mkldist.results.folder import AtWork, put_together, remove_work_note, write
 from mkldist.results.journal import Journal, RunRecord
 from mkldist.results.schema import RunState
 from mkldist.run.cluster import no_worker
+from mkldist.run.local_workers import ThreadTask, ThreadWorker
 from mkldist.run.probe import do_where_equal, versions_here
 from mkldist.run.progress import Counts, Progress
 from mkldist.run.record_queue import RecordReceiver, lost_scheduler, reaching, unpacked
@@ -57,7 +58,6 @@ from mkldist.run.work_queue import AbandonedRun, BatchItem, BuildItem, Item, Wor
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from mkldist.run.local_workers import ThreadTask, ThreadWorker
     from mkldist.run.worker_pool import WorkerPool
 
 REFRESH_SECONDS = 2.0
