@@ -322,11 +322,6 @@ def convergence_curves(tree: xr.DataTree, against: str = "seconds") -> pd.DataFr
         ``method``, the value, ``gap_low``, ``gap`` and ``gap_high`` (the quartiles; NaN where too
         few runs have a bound), and ``runs``.
 
-    Raises
-    ------
-    mkldist.errors.InputError
-        For another `against`.
-
     Examples
     --------
     >>> import mkldist  # doctest: +SKIP

@@ -90,11 +90,6 @@ def scaling(tree: xr.DataTree, over: str = "n_kernels") -> pd.DataFrame:
 
         Means are over the counted runs.  What the results do not hold is NaN.
 
-    Raises
-    ------
-    mkldist.errors.InputError
-        For another `over`.
-
     Examples
     --------
     >>> import mkldist  # doctest: +SKIP
@@ -142,11 +137,6 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels") -> pd.DataFrame:
         ``last_exponent``, the growth between the two largest sizes; ``early``, the number of
         counted runs that stopped before their tolerance.  Parts without time at two sizes have no
         row.
-
-    Raises
-    ------
-    mkldist.errors.InputError
-        For another `over`.
 
     Examples
     --------

@@ -217,7 +217,7 @@ class FactoredKernels:
         return replace(self, factors=self.factors.copy())
 
     def with_diagonals(self, times: Floats) -> FactoredKernels:
-        """Return the kernels with factors to which `times` (M,) the lacking diagonals is added."""
+        """Return the kernels with factors whose diagonals gain `times` (M,) what they lack."""
         exact = self.factors.exact
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))

@@ -43,7 +43,7 @@ class Metric:
         return f"{part}_{self.name}"
 
     def loss(self, value: Any) -> Any:
-        """Return what is the less the better, value or 1 - value; or undo it."""
+        """Return the loss of a value, 1 less one that is better greater, or the value of a loss."""
         return 1.0 - value if self.greater else value
 
     def heading(self, part: str) -> str:

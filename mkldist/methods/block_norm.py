@@ -540,7 +540,7 @@ class _Bank:
         yield from self.candidates.screen(distance, self._threshold, left=left)
 
     def violators(self, iterate: Iterate, norms: Floats) -> Ints:
-        """Return kernels outside above the threshold by norms (M,), largest first, not too many."""
+        """Return kernels outside whose norm exceeds the threshold, largest first, not too many."""
         outside = norms > self._threshold * (1.0 + ACTIVE_SLACK)
         outside[iterate.kernels] = False
         found = np.flatnonzero(outside)

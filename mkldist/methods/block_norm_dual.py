@@ -163,7 +163,7 @@ class InnerObjective:
     def hessian(
         self, point: InnerPoint, memory: Floats | None = None, *, thin: bool = True
     ) -> Requesting[Floats | ThinHessian]:
-        """Ask for the combined kernel, and return the Hessian, Eq. (27), if `thin` perhaps so."""
+        """Ask for the combined kernel; return the Hessian at a point, Eq. (27), perhaps thin."""
         K = best_form((yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=thin)))
         scales, images = self._bends(point)
         if isinstance(K, FactoredMatrix):

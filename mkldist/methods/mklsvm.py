@@ -175,7 +175,7 @@ def _best_on_ray(machines: Machines, t: Floats, gamma_sigma: float) -> _OnRay:
 
 
 def _best_factor(gain: float, square: float, quartic: float, reach: float) -> float:
-    """Return the maximiser over [0, reach]; 0 where it is too small for a float64."""
+    """Return the maximiser of a quartic over [0, reach]; 0 where it is too small."""
 
     def slope(s: float) -> float:
         return gain - 2.0 * square * s - 4.0 * quartic * s**3

@@ -238,7 +238,7 @@ def few_classes(splits: Mapping[str, Array], n_classes: int) -> int:
 
 
 def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
-    """Return True for a score that lacks a fold, for want of a class: rows are pooled."""
+    """Return True for a score of rows of all folds together, as some fold lacks a class."""
     if name not in _CONTRASTS or name not in node:
         return False
     known = _CONTRASTS[name].by_confusion or DECISION_VALUES.name in node

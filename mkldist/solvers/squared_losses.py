@@ -81,7 +81,7 @@ class SquaredLoss:
         return middle + self.best_step(f + middle, np.ones(len(f)), self.slope, 0.0)
 
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
-        """Return the best s of distances at ``u + s change`` plus the parabola in s."""
+        """Return the minimiser over s of the distances at ``u + s change`` plus a parabola."""
         ends = self.lower, self.upper
         return root_on_line(u, change, *ends, constant, curvature, self.weights)
 

@@ -460,7 +460,7 @@ def fixed_weights_solution(
     *,
     complete: bool = True,
 ) -> Solution:
-    """Return the solution of machines at fixed weights, if all kernels had a say `complete`."""
+    """Return the solution of machines at fixed weights, `complete` if chosen from all kernels."""
     bounds = svm.objective, svm.dual_objective
     found = direct_solution(
         problem,
