@@ -180,12 +180,7 @@ class BankKernels:
         device: str = CPU,
         where: str = "device",
     ) -> BankSource:
-        """Return the source of the bank's values, whose passes a device computes.
-
-        `points` (N, d) are all rows of the data set, preprocessed, None without kernels of
-        features; `rows` those that are the bank's points, None for all.  With `cosine`, kernels are
-        scaled to unit self-similarities.  `where` is the place of `device` in messages.
-        """
+        """Return the source of the bank's values, whose passes a device computes."""
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
             if is_sparse(points):

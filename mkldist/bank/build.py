@@ -190,12 +190,7 @@ def open_bank(
     builder: BlockBuilder | None = None,
     buffer: BankBuffer | None = None,
 ) -> Bank:
-    """Return the bank of a store.
-
-    `memory_limit`: bytes that this process may take.  A mapped bank larger than half of it gives
-    pages back while it is read; a streamed one keeps single kernels in a quarter of it. `cache`:
-    node cache for ``"mmap"``; by default that of the user.
-    """
+    """Return the bank of a store, which takes at most `memory_limit` bytes of this process."""
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)
         return MemoryBank(load(buffer or BankBuffer()), store.shape.layout)

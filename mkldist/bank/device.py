@@ -107,11 +107,7 @@ class ArrayValues:
     def tile(
         self, kernels: Ints, rows: slice | Ints, cols: slice | Ints, *, diagonal: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Yield the place of each kernel among those asked for, and its values (r, c).
-
-        Neighbours among `kernels` (S,) on one feature subset share distances and products.  Where
-        the points of both sides are the same, `diagonal`, distances on the diagonal are exactly 0.
-        """
+        """Yield place and values (r, c) of each of `kernels` (S,); a diagonal has distances of 0"""
         last: tuple[int, int] | None = None
         base: Any = None
         chosen = kernels if self.index is None else self.index[kernels]

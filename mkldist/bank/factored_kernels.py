@@ -277,12 +277,7 @@ def begin_factors(
     folder: Path | None = None,
     dtype: str = "float64",
 ) -> FactoredKernels:
-    """Factorise all kernels of a source as they are, to few columns each.
-
-    `folder`: folder of this machine for the factors that memory does not hold, made when it is
-    needed; by default that for temporary files. `dtype`: precision to which factors are rounded,
-    that of the store if there is one.
-    """
+    """Factorise all kernels to few columns each; those beyond memory go to a file in `folder`."""
     as_they_are = limits.n_bytes is None and dtype == "float64"
     cache = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)

@@ -238,11 +238,7 @@ class BankStore:
         shape: BankShape,
         attrs: Mapping[str, Any] | None = None,
     ) -> BankStore:
-        """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`.
-
-        Any number of processes may do so at once.  A damaged description is written again: every
-        block says by itself whose it is.
-        """
+        """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`."""
         blobs = open_bytes(root, bank_id)
         blobs.discard_abandoned()
         for attempt in range(ATTEMPTS):

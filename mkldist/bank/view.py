@@ -31,12 +31,7 @@ LARGEST_SHARE = 0.7  # of a kernel's entries; a larger copy saves too little
 
 
 class ViewKernels:
-    """Kernels of a bank on some of its points, each copied at its first request.
-
-    `index` (n,): the points. `centred`: True if kernels are centred in feature space on these
-    points, of which `shares` are those of the mean. `budget`: memory of the copies, shared with
-    other views.
-    """
+    """Kernels of a bank on its points `index` (n,), each copied at its first request."""
 
     def __init__(
         self,

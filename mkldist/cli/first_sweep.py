@@ -619,11 +619,7 @@ def _bank(facts: Facts, data: Path) -> Iterator[str]:
 
 
 def _columns(facts: Facts) -> Iterator[str]:
-    """Yield a bank of a kernel for each of many columns, for a signal that few of them carry.
-
-    It is apart because a sparse method on all kernels together takes single columns alone, also
-    where each says little.  Between the two banks inner folds choose.
-    """
+    """Yield a bank of a kernel for each of many columns, which a sparse method would take alone."""
     if facts.n_features < MANY_COLUMNS:
         return
     if not facts.has_columns_apart:

@@ -50,12 +50,7 @@ MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Limit linear algebra to one thread.
-
-    Workers keep all processors busy already, and the times of their runs must be comparable.  A
-    matrix of some hundred rows is also factorised in less time than threads take to synchronise.
-    The limit holds for the whole process: the first of several tasks sets it, the last removes it.
-    """
+    """Limit linear algebra to one thread, since workers keep all processors busy already."""
     _LIMIT.enter()
     try:
         yield

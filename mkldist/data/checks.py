@@ -217,11 +217,7 @@ def check_values(
     absent: Bools | None = None,
     row_labels: RowLabels = FROM_ZERO,
 ) -> tuple[int, int]:
-    """Return the numbers of rows and of columns of x (n, d) with missing values, to be filled.
-
-    Infinite values are refused, missing ones (NaN) without `impute`, and columns without any value.
-    Features of views that points lack, where `absent` (n, d) is True, do not count.
-    """
+    """Return how many rows and columns of x (n, d) lack values that are filled; refuse others."""
     d = x.shape[1]
     infinite, missing, n_known = np.zeros((3, d), dtype=np.intp)
     first_infinite, first_missing, n_rows = -1, -1, 0

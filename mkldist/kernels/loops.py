@@ -164,11 +164,7 @@ def _wide_runs(kernels: KernelList) -> Iterator[slice]:
 def _wide_products(
     points: Floats, bases: set[int], rows: Ints, cols: Ints, edge: int
 ) -> Iterator[tuple[slice, Floats]]:
-    """Yield the tiles of a row of tiles, and their inner products and squared distances, (2, r, c).
-
-    The distances are those of centred points, which loses few digits; what no base needs is not
-    computed.  All are exactly symmetric where rows and columns are the same points.
-    """
+    """Yield tiles of a row of tiles, and products and squared distances of points, (2, r, c)."""
     seen = {INNER: points} if INNER in bases else {}
     if SQUARED in bases:
         with may_overflow():

@@ -165,11 +165,7 @@ class BlockNormParams(SolverParams):
 
 
 def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMemory:
-    """Return the memory of a solver: products and images of the kernels at hand.
-
-    These are all kernels without acceleration, or if every kernel is active in the end.  Otherwise
-    as many are expected as there are points, and several times as many if the dual is smooth.
-    """
+    """Return the memory of a solver: products and images of the kernels at hand."""
     n, M, psi = size.n_points, size.n_kernels, params.make_regularizer()
     expected = (SMOOTH if psi.smooth_dual else 1) * max(n, FEW_KERNELS)
     every = params.acceleration != "working-set" or psi.threshold == 0.0

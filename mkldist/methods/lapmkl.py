@@ -170,12 +170,7 @@ class LapMKLParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
-    """Run LapMKL in the form that the parameters name.
-
-    In the shared form, ``objective`` is F where the alternation ended, which rounding may put above
-    the least F met, the last of the trace.  ``extra`` holds ``z_gradient``, the norm of dF/dz,
-    ``frank_wolfe_gap``, and ``stationarity``, which is at most tol when the run has converged.
-    """
+    """Run LapMKL in the form that the parameters name."""
     if params.form == "shared":
         return (yield from alternate(problem, params))
     steps = {"coupled": params.coupled, "machine": params.machine, "chi_2": params.chi_2}
@@ -740,12 +735,7 @@ def _components(
     forms: Floats,
     doubtful: Bools,
 ) -> Requesting[_Components]:
-    """Ask for the kernels in use and the doubtful ones; return the components of a solution.
-
-    `forms`, (M,), are quadratic forms of the residuals r, (l,): those of the kernels asked for
-    become upper bounds that no error can break.  A kernel is doubtful, (M,), where rounding may
-    have changed its form by more than the tolerance allows.
-    """
+    """Ask for kernels in use or doubtful; return the components, and bounds of `forms` (M,)."""
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
     found = _Components(np.empty((len(active), n)), np.zeros(n))

@@ -618,11 +618,7 @@ def dual_value(
     q: Floats,
     energy_of_a: float = 0.0,
 ) -> float:
-    """Return the dual value of a feasible residual r (n,): a lower bound of J for all weights.
-
-    b is a bias near the optimal one, which only saves digits; q (M,) is ``a'K_m a`` at ``a = r /
-    lam``, and `energy_of_a` the :func:`energy` of a, for the rounding of the forms.
-    """
+    """Return the dual value of a feasible residual r (n,): a lower bound of J for all weights."""
     largest = q + form_rounding(q, np.full_like(q, energy_of_a), len(r))
     return machine.loss.dual_value(r, b) - 0.5 * machine.lam * weights.largest(largest)
 

@@ -203,12 +203,7 @@ def cross_validate(
     weights: Floats | None = None,
     worst: float = np.inf,
 ) -> Floats | None:
-    """Return held-out error rates and mean hinge losses of one kernel along a path of C.
-
-    The result is (len(Cs), 2), or None for a kernel whose error exceeds `worst` at every C.  `Cs`
-    increase; `tol` is the gap of each machine.  Without folds one machine trains on all points and
-    scores them.  The weights (n,) of the points count in training and in scores.
-    """
+    """Return errors and hinge losses on folds, (len(Cs), 2); None if all errors exceed `worst`."""
     weight = np.ones(len(y)) if weights is None else weights
     wrong, most = np.zeros(len(Cs)), worst * weight.sum() * (1.0 + ROUNDING)
     decisions = np.empty((len(Cs), len(y)))

@@ -389,11 +389,7 @@ class DampedNewton:
     def minimiser(
         self, d: Floats, working: Ints, gradient: Floats, root: Floats, size: float
     ) -> Floats:
-        """Return the weights (M,) that minimise the damped second-order model around d (M,).
-
-        `working` (S,) are the kernels whose weights vary, among them all of positive weight;
-        gradient (S,) and root (f, S) of the Hessian are those in their weights.
-        """
+        """Return the weights (M,) that minimise the damped second-order model around d (M,)."""
         point = d[working]
         ridge = self._damping.ridge(root, self._domain.reduced(gradient, point), size)
         model = Model.around(point, gradient, root, ridge)

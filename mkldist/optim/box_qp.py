@@ -58,11 +58,7 @@ class FreeSystem:
     _refused: int = 0  # updates in a row that were not accurate
 
     def direction(self, free: Ints, residual: Floats) -> Floats | None:
-        """Return the direction (s,) on some variables, which sums to zero.
-
-        `free` (s,) are at least two, ascending, some of those of the call before; `residual` (s,)
-        is the gradient there.  None where K is not positive definite on them up to rounding.
-        """
+        """Return the direction (s,) on `free`, of sum zero; None if K is not definite there."""
         if len(free) < MANY_ROWS:
             self._factor = None
             return self._by_one_system(free, residual)
@@ -159,11 +155,7 @@ def _solved(matrix: Floats, rights: Floats) -> Floats | None:
 
 @compiled
 def solve_by_loops(system: Floats) -> bool:
-    """Solve a symmetric positive definite system by Cholesky's factorisation ``R'R``, in place.
-
-    `system` (s, s + k) is the matrix, whose upper triangle is overwritten by R, and right sides,
-    which are overwritten by the solutions.  Returns False where a pivot is not positive.
-    """
+    """Solve a symmetric system (s, s + k) in place by Cholesky; return False if not definite."""
     s, width = system.shape
     for k in range(s):
         if not system[k, k] > 0.0:
@@ -316,11 +308,7 @@ def block_ascent(
     violation: float,
     enough: Callable[[Floats, Floats], bool],
 ) -> tuple[int, int]:
-    """Improve `beta` and ``slack = linear - K beta`` in place; return pair updates, Newton steps.
-
-    `beta` (n,) is feasible; `violation` is the difference of slacks at which to stop; `enough`
-    takes beta and slack, and returns True if the point will do.
-    """
+    """Improve beta and ``slack = linear - K beta`` in place; return pair updates, Newton steps."""
     updates = steps = 0
     diagonal = K.diagonal
     for _ in range(MOST_BLOCKS):

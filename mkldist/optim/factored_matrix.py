@@ -67,12 +67,7 @@ BLOCK_BYTES = 2**28  # of the rows of a factor for which there is no room
 
 
 class ThinProducts:
-    """Products with thin factors G (n, r).
-
-    A `device` multiplies, by default the processor by numpy.  It may keep `room` bytes of factors,
-    by default half of those that it has free; none if it is the processor.  `taken` are the bytes
-    of factors that it took from the host.
-    """
+    """Products with thin factors G (n, r), of which a `device` may keep `room` bytes."""
 
     def __init__(self, device: Device | None = None, room: int | None = None) -> None:
         self.device = device

@@ -97,11 +97,7 @@ def peak_memory(
     batches: Sequence[BatchPlan],
     memory_limit: int | None,
 ) -> int:
-    """Return the bytes that a worker of one thread is expected to take at its peak.
-
-    ``"shared"`` execution keeps all solvers of a batch alive, as far as the task's `memory_limit`
-    allows; ``"path"`` one of each path; ``"isolated"`` one.
-    """
+    """Return the bytes that a worker of one thread is expected to take at its peak."""
     by_id = {bank.id: bank for bank in banks}
     solvers = SolverBytes(memory_limit)
     peak = 0

@@ -55,11 +55,7 @@ def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
 
 
 def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
-    """Return the best multiple t of a machine's dual point alpha, 0 <= t <= 1.
-
-    Its dual value is ``max_t { t height - t^2/2 form }``, with `height` ``1'alpha`` or less, which
-    rounding may make negative, and `form` its quadratic form or more.
-    """
+    """Return alpha times the t in [0, 1] of the greatest dual value, ``t height - t^2/2 form``."""
     height = max(height, 0.0)
     t = height / form if form > height else 1.0
     return DualBound(t * height - 0.5 * t**2 * form, t * alpha)

@@ -125,11 +125,7 @@ It overwrites both, and returns the numbers of pair updates and of Newton steps.
 def ascent_on(
     K: Gram, y: Floats, lower: Floats, upper: Floats, enough: Callable[[Floats, Floats], bool]
 ) -> Ascent:
-    """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta.
-
-    `K` (n, n) is C-contiguous, or an operator, of which the steps multiply out a block at a time;
-    `enough` takes beta and ``K beta``, and returns True if the point will do.
-    """
+    """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, until `enough`."""
     if isinstance(K, SymmetricOperator):
         return lambda beta, slack, violation: block_ascent(
             K, beta, slack, lower, upper, violation, lambda beta, slack: enough(beta, y - slack)
@@ -359,11 +355,7 @@ def maximise_dual(
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
-    """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0.
-
-    Rounding alone may leave the hyperplane, as it does in every step.  To move all points of a
-    class for that would take them off their bounds.
-    """
+    """Return `alpha * y` moved into the box, and onto y'alpha = 0 but for rounding."""
     alpha = np.minimum(np.maximum(alpha, 0.0), C)
     of_positives = y > 0
     positive, negative = float(alpha @ of_positives), float(alpha @ ~of_positives)

@@ -247,11 +247,7 @@ class WorkingSet:
 
 
 def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int:
-    """Return the number of kernels that may join a working set of `size` at once.
-
-    The working set may double.  If the bank has very many kernels, more of them may join, for
-    their cost is small beside that of a pass over all.  `first` is the number that it starts from.
-    """
+    """Return how many kernels may join a working set at once: it may double, or grow by a share."""
     return max(first, n_kernels // PASS_SHARE, size)
 
 
