@@ -107,7 +107,7 @@ class ArrayValues:
     def tile(
         self, kernels: Ints, rows: slice | Ints, cols: slice | Ints, *, diagonal: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Yield place and values (r, c) of each of `kernels` (S,); on a diagonal distances are 0."""
+        """Yield place and values (r, c) of each of `kernels` (S,); 0 apart on a `diagonal`."""
         last: tuple[int, int] | None = None
         base: Any = None
         chosen = kernels if self.index is None else self.index[kernels]
