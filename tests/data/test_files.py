@@ -29,7 +29,7 @@ def test_no_reader_takes_an_empty_file_or_a_directory(tmp_path, extension):
     with mistake("an empty file"):
         read_file(tmp_path / f"empty{extension}", ColumnChoice(), "t")
     (tmp_path / f"folder{extension}").mkdir()
-    with mistake("a directory"):
+    with mistake("found a directory"):
         read_file(tmp_path / f"folder{extension}", ColumnChoice(), "t")
 
 
@@ -89,7 +89,7 @@ def test_a_name_that_no_file_system_takes(tmp_path):
 
 
 def test_a_directory_in_place_of_a_file(tmp_path):
-    with mistake(str(tmp_path), "a directory", "a file"):
+    with mistake(str(tmp_path), "found a directory; expected a file"):
         read(tmp_path)
 
 

@@ -143,23 +143,29 @@ def start_process(
     )
 
 
-def run_process(text: str, output: Path, *arguments: str) -> tuple[int, str]:
-    with start_process(text, output, "--workers", "1", *arguments) as process:
+@contextmanager
+def running_process(
+    text: str, output: Path, *arguments: str, setup: str = ""
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a sweep as :func:`start_process` does, and kill its processes at the end."""
+    with start_process(text, output, *arguments, setup=setup) as process:
         try:
-            said, _ = process.communicate(timeout=600)
+            yield process
         finally:
             end(process)
+
+
+def run_process(text: str, output: Path, *arguments: str) -> tuple[int, str]:
+    with running_process(text, output, "--workers", "1", *arguments) as process:
+        said, _ = process.communicate(timeout=600)
     return process.returncode, said
 
 
 def kill_after(n_records: int, text: str, output: Path) -> dict[str, int]:
     """Kill a sweep and its worker when so many runs are recorded; return when each was written."""
-    with start_process(text, output, "--workers", "1") as process:
-        try:
-            there = f"{n_records} runs are recorded"
-            wait_until(lambda: len(record_times(output)) >= n_records, there, process)
-        finally:
-            end(process)
+    with running_process(text, output, "--workers", "1") as process:
+        there = f"{n_records} runs are recorded"
+        wait_until(lambda: len(record_times(output)) >= n_records, there, process)
     return record_times(output)
 
 

@@ -31,14 +31,13 @@ from mkldist.run.cluster import ConnectOptions
 from tests.run.damage import values_of
 from tests.run.sweeps import (
     MISBEHAVING,
-    end,
     kill_after,
     misbehaving_methods,
     record_times,
     records,
     run_here,
     run_process,
-    start_process,
+    running_process,
     sweep_text,
     wait_until,
     workers_of,
@@ -105,15 +104,12 @@ def assert_resumed(text: str, output: Path) -> str:
 @pytest.mark.slow
 def test_a_worker_killed_in_the_middle_costs_nothing_that_was_recorded(tmp_path):
     output = tmp_path / "small"
-    with start_process(ISOLATED, output, "--workers", "1") as process:
-        try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            [worker] = workers_of(process)
-            worker.kill()
-            before = record_times(output)
-            said, _ = process.communicate(timeout=60)
-        finally:
-            end(process)
+    with running_process(ISOLATED, output, "--workers", "1") as process:
+        wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+        [worker] = workers_of(process)
+        worker.kill()
+        before = record_times(output)
+        said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     after = record_times(output)
     assert {name: after[name] for name in before} == before
@@ -136,18 +132,15 @@ def test_a_sweep_that_is_ended_leaves_no_process_and_resumes_and_repeats_nothing
     tmp_path, sign, send
 ):
     output = tmp_path / "small"
-    with start_process(ISOLATED, output, "--workers", "1") as process:
-        try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            started = psutil.Process(process.pid).children(recursive=True)
-            assert {*workers_of(process)} < {*started}
-            send(process.pid, sign)
-            process.wait(30)
-            psutil.wait_procs(started, timeout=10)
-            assert not any(one.is_running() for one in started), "orphaned workers"
-            said, _ = process.communicate(timeout=30)
-        finally:
-            end(process)
+    with running_process(ISOLATED, output, "--workers", "1") as process:
+        wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+        started = psutil.Process(process.pid).children(recursive=True)
+        assert {*workers_of(process)} < {*started}
+        send(process.pid, sign)
+        process.wait(30)
+        psutil.wait_procs(started, timeout=10)
+        assert not any(one.is_running() for one in started), "orphaned workers"
+        said, _ = process.communicate(timeout=30)
     n_done = len(record_times(output))
     assert 2 <= n_done < len(GRID)
     if sign != signal.SIGKILL:
@@ -169,7 +162,7 @@ def test_an_interrupt_before_the_first_run_says_what_is_kept(tmp_path):
     )
     text = sweep_text({"uniform": [1.0, 10.0]}, repeats=1)
     for n_runs in (0, 2):
-        with start_process(text, output, setup=setup) as process:
+        with running_process(text, output, setup=setup) as process:
             said, _ = process.communicate(timeout=120)
         assert process.returncode == EXIT_INTERRUPTED
         kept = f"mkldist: interrupted: {n_runs} runs are recorded; resume with: mkldist sweep"
@@ -184,14 +177,11 @@ IN_A_THREAD = "import mkldist.run.sweep as s; s.is_small = lambda *_: True; "
 
 def in_a_thread(text: str, output: Path, sign: signal.Signals) -> tuple[int, str]:
     """Do a sweep in a thread of the command, and send a signal when two runs are recorded."""
-    with start_process(text, output, setup=IN_A_THREAD) as process:
-        try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            assert not psutil.Process(process.pid).children()
-            process.send_signal(sign)
-            said, _ = process.communicate(timeout=30)
-        finally:
-            end(process)
+    with running_process(text, output, setup=IN_A_THREAD) as process:
+        wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+        assert not psutil.Process(process.pid).children()
+        process.send_signal(sign)
+        said, _ = process.communicate(timeout=30)
     return process.returncode, said
 
 
@@ -212,15 +202,12 @@ def test_a_sweep_in_a_thread_ends_at_once_and_resumes(tmp_path, sign):
 @pytest.mark.slow
 def test_two_coordinators_do_not_write_to_one_folder(tmp_path):
     output = tmp_path / "small"
-    with start_process(ISOLATED, output, "--workers", "1") as first:
-        try:
-            wait_until((output / "sweep.json").exists, "the folder is claimed", first)
-            code, said = run_process(ISOLATED, output)
-            assert code == EXIT_BAD_INPUT, said
-            assert f"another mkldist process (pid {first.pid}" in said
-            assert first.poll() is None
-        finally:
-            end(first)
+    with running_process(ISOLATED, output, "--workers", "1") as first:
+        wait_until((output / "sweep.json").exists, "the folder is claimed", first)
+        code, said = run_process(ISOLATED, output)
+        assert code == EXIT_BAD_INPUT, said
+        assert f"another mkldist process (pid {first.pid}" in said
+        assert first.poll() is None
 
 
 def test_another_sweep_does_not_get_the_folder(tmp_path, scheduler):
@@ -266,11 +253,8 @@ def test_a_full_disk_ends_the_sweep_with_a_message(tmp_path, scheduler, kib):
 def test_a_limit_on_file_sizes_is_a_full_disk_too(tmp_path):
     output = tmp_path / "small"
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000)); "
-    with start_process(sweep_text({"uniform": [1.0]}), output, setup=limited) as process:
-        try:
-            said, _ = process.communicate(timeout=60)
-        finally:
-            end(process)
+    with running_process(sweep_text({"uniform": [1.0]}), output, setup=limited) as process:
+        said, _ = process.communicate(timeout=60)
     assert process.returncode == EXIT_BAD_INPUT, said
     assert "mkldist: bad output" in said
     assert "Traceback" not in said
@@ -281,14 +265,11 @@ def test_a_lost_scheduler_ends_the_sweep_with_a_message_and_keeps_the_records(tm
     output = tmp_path / "small"
     with (
         own_scheduler(tmp_path) as (scheduler, address),
-        start_process(ISOLATED, output, "--scheduler", address) as process,
+        running_process(ISOLATED, output, "--scheduler", address) as process,
     ):
-        try:
-            wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
-            scheduler.kill()
-            said, _ = process.communicate(timeout=90)
-        finally:
-            end(process)
+        wait_until(lambda: len(record_times(output)) >= 2, "two runs are recorded", process)
+        scheduler.kill()
+        said, _ = process.communicate(timeout=90)
     assert process.returncode == EXIT_INTERNAL, said
     assert "a lost connection" in said
     assert "Traceback" not in said
@@ -404,7 +385,7 @@ def test_a_killed_path_goes_on_from_the_states_that_it_had(tmp_path):
     path = sweep_text({"level": [0.1, 1.0, 10.0, 100.0]}, execution="path", repeats=1)
     toml = "tol = 0.01\n" + path
     for output, setup in (("whole", ""), ("killed", DIES_AT_ONE_RECORD), ("killed", "")):
-        with start_process(
+        with running_process(
             toml, tmp_path / output, "--workers", "1", setup=f"exec({setup!r}); "
         ) as process:
             said, _ = process.communicate(timeout=300)

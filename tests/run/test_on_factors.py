@@ -15,7 +15,7 @@ from mkldist.run import tasks
 from mkldist.run.record_queue import unpacked
 from mkldist.run.tasks import BatchTask, solve_batch
 from mkldist.solvers import on_factors
-from tests.run.sweeps import end, run_process, solutions, start_process, sweep_text, wait_until
+from tests.run.sweeps import run_process, running_process, solutions, sweep_text, wait_until
 from tests.run.test_tasks import task_of
 
 pytestmark = pytest.mark.slow
@@ -215,11 +215,8 @@ def test_a_sweep_killed_while_it_makes_factors_ends_as_if_it_had_not_been(tmp_pa
     code, said = run_process(text, whole)
     assert code == 0, said
     pieces = "banks/*/c/*/*/0"
-    with start_process(text, output, "--workers", "1") as one:
-        try:
-            wait_until(lambda: len(list(output.parent.glob(pieces))) > 3, "factors", one)
-        finally:
-            end(one)
+    with running_process(text, output, "--workers", "1") as one:
+        wait_until(lambda: len(list(output.parent.glob(pieces))) > 3, "factors", one)
     code, said = run_process(text, output)
     assert code == 0, said
     assert solutions(output) == solutions(whole)

@@ -23,12 +23,11 @@ from mkldist.results.tree import open_results
 from mkldist.run.cluster import ConnectOptions
 from mkldist.run.sweep_loop import SweepLoop
 from tests.run.sweeps import (
-    end,
     plan_of,
     record_times,
     records,
     run_here,
-    start_process,
+    running_process,
     sweep_text,
     wait_until,
 )
@@ -146,15 +145,12 @@ def test_halving_fills_few_trials_of_the_later_rungs(tmp_path, scheduler):
 
 def in_a_thread(toml: str, output: Path, until: int | None = None) -> str:
     """Do a search in a thread of the command; kill it when so many runs are recorded."""
-    with start_process(toml, output, setup=IN_A_THREAD) as process:
-        try:
-            if until is not None:
-                there = f"{until} runs are recorded"
-                wait_until(lambda: len(record_times(output)) >= until, there, process)
-                os.killpg(process.pid, signal.SIGKILL)
-            said, _ = process.communicate(timeout=120)
-        finally:
-            end(process)
+    with running_process(toml, output, setup=IN_A_THREAD) as process:
+        if until is not None:
+            there = f"{until} runs are recorded"
+            wait_until(lambda: len(record_times(output)) >= until, there, process)
+            os.killpg(process.pid, signal.SIGKILL)
+        said, _ = process.communicate(timeout=120)
     assert process.returncode == (0 if until is None else -signal.SIGKILL), said
     return said
 

@@ -55,6 +55,7 @@ from tests.run.sweeps import (
     plan_of,
     record_times,
     records,
+    running_process,
     start_process,
     sweep_text,
 )
@@ -456,10 +457,7 @@ TEXT = sweep_text({"slow": [1.0, 2.0, 3.0]}, execution="isolated")
 def test_runs_of_two_isolated_sweeps_do_not_overlap(tmp_path):
     outputs = [tmp_path / "one", tmp_path / "two"]
     with ExitStack() as stack:
-        processes = []
-        for output in outputs:
-            processes.append(stack.enter_context(start_process(TEXT, output)))
-            stack.callback(end, processes[-1])
+        processes = [stack.enter_context(running_process(TEXT, output)) for output in outputs]
         for process in processes:
             said, _ = process.communicate(timeout=600)
             assert process.returncode == 0, said
@@ -477,16 +475,13 @@ def test_runs_of_two_isolated_sweeps_do_not_overlap(tmp_path):
 @pytest.mark.slow
 def test_a_sweep_that_waits_for_its_turn_says_so_and_then_does_its_runs(tmp_path):
     output = tmp_path / "out"
-    with ExitStack() as turn, start_process(TEXT, output) as process:
+    with ExitStack() as turn, running_process(TEXT, output) as process:
         assert turn.enter_context(exclusive_machine_lock(lambda: None))
-        try:
-            assert process.stdout is not None
-            said = next(line for line in process.stdout if "waiting for another" in line)
-            assert not record_times(output)
-            turn.close()
-            process.communicate(timeout=600)
-        finally:
-            end(process)
+        assert process.stdout is not None
+        said = next(line for line in process.stdout if "waiting for another" in line)
+        assert not record_times(output)
+        turn.close()
+        process.communicate(timeout=600)
     assert "waiting for another isolated run on its machine: " in said
     assert "0 of 6 runs" in said
     assert process.returncode == 0
