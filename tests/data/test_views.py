@@ -50,6 +50,14 @@ def test_rows_are_joined_by_id_in_the_order_of_the_table(folder):
     assert "  view:      genes, 2 features\n" in said(found)
 
 
+def test_features_of_views_are_those_that_are_left_without_constant_ones(folder):
+    (folder / "t.csv").write_text("id,age,bmi,label\np1,5,21,a\np2,5,20,b\np3,5,23,a\np4,5,24,b\n")
+    found = load(folder, {"name": "clinical"}, {"name": "genes", "file": "genes.csv"})
+    assert found.feature_names == ("bmi", "genes.G1", "genes.G2")
+    assert found.groups == {"clinical": (0,), "genes": (1, 2)}
+    assert {name: view.columns for name, view in found.views.items()} == found.groups
+
+
 def test_points_and_rows_without_a_partner_are_said(folder):
     (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
     found = load(folder, {"name": "genes", "file": "genes.csv", **ZERO})
