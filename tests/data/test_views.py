@@ -58,6 +58,16 @@ def test_features_of_views_are_those_that_are_left_without_constant_ones(folder)
     assert {name: view.columns for name, view in found.views.items()} == found.groups
 
 
+def test_rows_without_a_label_that_are_left_out_are_out_of_views_too(folder):
+    (folder / "t.csv").write_text("id,age,label\np1,5,a\np2,6,\np3,7,a\np4,8,b\np5,9,b\n")
+    grams = np.diag([5.0, 4.0, 3.0, 2.0, 1.0])[None]
+    np.savez(folder / "k.npz", grams=grams, ids=["p5", "p4", "p3", "p2", "p1"])
+    found = load(folder, {"name": "k", "grams": "k.npz"}, unlabelled="drop")
+    assert found.ids is not None
+    assert found.ids.tolist() == ["p1", "p3", "p4", "p5"]
+    assert_array_equal(np.diag(found.given["k"].grams[0]), [1, 3, 4, 5])
+
+
 def test_points_and_rows_without_a_partner_are_said(folder):
     (folder / "genes.csv").write_text(GENES.replace("p2", "q2"))
     found = load(folder, {"name": "genes", "file": "genes.csv", **ZERO})
