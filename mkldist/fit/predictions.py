@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from mkldist.core.wording import pluralize, truncate
 from mkldist.data.dataset import lacking_rows
 from mkldist.data.labels import REST, finite_number, name_among
 from mkldist.errors import DataError, OutputError, ending_words
-from mkldist.fit.decision import INTERCEPT, Between, Contributions
+from mkldist.fit.decision import INTERCEPT, Between, Contributions, Labels
 from mkldist.fit.inputs import SHOWN
 from mkldist.fit.model import Model
 from mkldist.fit.new_rows import Block, opened_rows
@@ -167,6 +167,11 @@ def _explained(
     return np.concatenate([values, parts.values(points, between, texts)], axis=1)
 
 
+def _words(counts: Counter[Any]) -> str:
+    """Return numbers of predictions of each class in words."""
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common()) or "none"
+
+
 @dataclass(eq=False)
 class _Account:
     """What is counted while blocks are predicted."""
@@ -176,6 +181,8 @@ class _Account:
     counts: Counter[Any] = field(default_factory=Counter)
     n_less_probable: int = 0
     lacking: Counter[str] = field(default_factory=Counter)  # rows, by view or column of texts
+    # Predicted classes of the rows that lack a view
+    of_lacking: defaultdict[str, Counter[Any]] = field(default_factory=lambda: defaultdict(Counter))
     n_filled: int = 0  # rows, and these by feature
     filled: Counter[int] = field(default_factory=Counter)
     n_far: int = 0
@@ -204,14 +211,14 @@ class _Account:
             most = classes[probabilities.argmax(axis=1)]
             self.n_less_probable += int((most != predictions).sum())
         self.n_rows += len(labels)
-        self._count_odd(block)
+        self._count_odd(block, predictions)
         if block.labels is not None:
             self.values.append(values)
             self.labels += block.labels
         columns += contributions.T.tolist()
         return columns
 
-    def _count_odd(self, block: Block) -> None:
+    def _count_odd(self, block: Block, predictions: Labels) -> None:
         """Count rows that lack used views, texts or values, or have some far outside."""
         model, x = self.model, block.x
         for column, (name, optional) in enumerate(model.texts.items()):
@@ -224,6 +231,7 @@ class _Account:
             if view.missing is not None and np.isin(view.columns, self._used).any():
                 lacking = lacking_rows(x, view)
                 self.lacking[name] += int(lacking.sum())
+                self.of_lacking[name].update(predictions[lacking].tolist())
                 filled[np.ix_(lacking, np.array(view.columns))] = False
         self.n_filled += self._count(self.filled, filled[:, self._used])
         if model.ranges is not None:
@@ -251,7 +259,10 @@ class _Account:
                 done = "its kernels are zero there"
                 if view is not None and view.missing == "impute":
                     done = "its features are filled there, as in the fit"
-                what = "column" if name in model.texts else "view"
+                what, own = "column" if name in model.texts else "view", self.of_lacking[name]
+                if own and self.counts:
+                    others = _words(self.counts - own)
+                    done += f". Predicted there: {_words(own)}; of the others: {others}"
                 yield f"{what} {name!r}: {count} of {rows} lack it; {done}"
         if self.n_filled:
             listed = [f"{names[c]!r} in {n}" for c, n in self.filled.most_common() if n]
