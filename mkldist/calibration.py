@@ -98,7 +98,10 @@ class Calibrated:
         return float(self.curves[0].probabilities(np.array(self.threshold)))
 
     def predicted(self, values: Floats, order: Ints) -> Ints:
-        """Return the positions (t,) of predicted classes; ties go to the first in `order`."""
+        """Return the positions (t,) of the predicted classes at decision values.
+
+        `order` are the positions of several classes by precedence: a tie goes to the first.
+        """
         if len(self.curves) == 1:
             return (values[:, 0] >= self.threshold).astype(np.intp)
         weighted = values
@@ -135,7 +138,10 @@ def fit_calibration(
 
 
 def _sigmoid(values: Floats, positive: Bools, weights: Floats) -> Sigmoid:
-    """Return the sigmoid of greatest likelihood, by damped Newton steps (Lin, Lin & Weng 2007)."""
+    """Return the sigmoid of greatest likelihood, by damped Newton steps on standardised values.
+
+    Lin, Lin & Weng 2007, "A note on Platt's probabilistic outputs for support vector machines".
+    """
     n_positive, n = float(weights[positive].sum()), float(weights.sum())
     targets = np.where(
         positive, (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (n - n_positive + 2.0)
@@ -210,7 +216,11 @@ def best_threshold(values: Floats, y: Floats, metric: str) -> float:
 def fit_curves(
     values: Floats, numbers: Ints, method: str = "sigmoid", weights: Floats | None = None
 ) -> tuple[Calibration, ...]:
-    """Fit probabilities of the second of two classes, values (n, 1), or of each of k, (n, k)."""
+    """Fit the probabilities of the second of two classes, or of each of several against the rest.
+
+    The held-out decision values are (n, 1) for two classes, else (n, k); `numbers` (n,) are the
+    classes of the rows, from 0.
+    """
     first = 1 if values.shape[1] == 1 else 0
     return tuple(
         fit_calibration(own, numbers == c, method, weights) for c, own in enumerate(values.T, first)
@@ -220,8 +230,9 @@ def fit_curves(
 def fit_calibrated(values: Floats, numbers: Ints, method: str, metric: str) -> Calibrated:
     """Fit probabilities of classes, and the predictions that are best by a metric.
 
-    That is the greatest probability, for ``"balanced_error"`` divided by the shares of the classes;
-    of two classes, this and ``"f1"`` have the threshold of :func:`best_threshold`.
+    ``"error"``, ``"log_loss"`` and ``"brier"`` predict the class of the greatest probability.
+    ``"balanced_error"`` divides the probabilities of several classes by the shares of the rows
+    that they have.  Of two classes, it and ``"f1"`` have the threshold of :func:`best_threshold`.
     """
     k, curves = values.shape[1], fit_curves(values, numbers, method)
     if k == 1:

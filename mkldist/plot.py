@@ -69,7 +69,11 @@ Looks = Mapping[str, Look]
 
 
 def looks_of(names: Iterable[str]) -> dict[str, Look]:
-    """Return the look of each name: eight colours and markers, then other lines and markers."""
+    """Return the look of each name.
+
+    Up to eight names differ in colour and marker.  Further ones repeat the colours with another
+    line and the next marker.
+    """
     found = {}
     for number, name in enumerate(dict.fromkeys(names)):
         lap, place = divmod(number, len(COLOURS))

@@ -96,8 +96,12 @@ def score_over_folds(
 ) -> Floats:
     """Return the score of the points of K folds together as one value a fold, (K,), its jackknife.
 
-    With S_i the score without fold i, a value is ``S + (K - 1) (mean_j S_j - S_i)``: the mean is
-    the score S, and the spread that of the pseudo-values of the jackknife (Tukey 1958).
+    Their mean is the score S.  A fold's value is ``S + (K - 1) (mean_j S_j - S_i)``, with S_i the
+    score without fold i: their spread is that of the pseudo-values by which the jackknife tells
+    the variance of S (Tukey 1958).
+
+    Shapes: values (k, n), or (1, n) of two classes and of real values; labels (n,) classes from 0,
+    or values for k = 0; folds (n,) from 0; confusion (K, k, k).
     """
     whole = np.arange(folds.max() + 1)
 
@@ -205,7 +209,11 @@ def constant_score(name: str, answers: Sequence[float], test: Array, k: int) -> 
 
 
 def part_scores(found: Mapping[str, Score], part: str) -> dict[str, Score]:
-    """Return the scores of a part under their record names, without ``test`` for other parts."""
+    """Return the scores of a part of a split under the names that records give them.
+
+    Scores of the ``test`` part keep their names.  In the names of another part, its own name takes
+    the place of ``test``, or stands in front.
+    """
     if part == "test":
         return dict(found)
     return {f"{part}_{name.removeprefix('test_')}": value for name, value in found.items()}

@@ -166,7 +166,11 @@ class Chosen:
 def methods_by_data_set(
     results: Results, methods: Collection[str] = ()
 ) -> Iterator[tuple[str, dict[str, Chosen]]]:
-    """Yield each data set, of several sizes the largest, and its methods at chosen settings."""
+    """Yield each data set with its methods at their chosen settings, by their names.
+
+    A method has its bank before its name where there are several.  Of several sizes of one data set
+    the largest alone takes part: the sizes share their points, and are no independent data sets.
+    """
     nodes: dict[str, list[xr.DataTree]] = {}
     for node, place in zip(results.nodes(), results.places(), strict=True):
         nodes.setdefault(place["dataset"], []).append(node)
@@ -241,7 +245,11 @@ def every_two(results: Results) -> Callable[[Place, Place], bool]:
 def matching(
     first: Results, second: Results, methods: tuple[str, str] | None = None
 ) -> Callable[[Place, Place], bool]:
-    """Return the function that tells which methods of two results are to be compared."""
+    """Return the function that tells which methods of two results are to be compared.
+
+    Methods are compared on the same bank where there are several, unless a name has its bank before
+    it; and never with themselves.
+    """
     names = [{(p["dataset"], p["method"]) for p in results.places()} for results in (first, second)]
     by_name = bool(names[0] & names[1])
     several = any(len({p["bank"] for p in results.places()}) > 1 for results in (first, second))
@@ -261,10 +269,13 @@ def matching(
 def paired(
     first: Results, second: Results, matches: Callable[[Place, Place], bool]
 ) -> tuple[list[Pair], list[Unpaired]]:
-    """Pair the methods of two results on every data set that both have, with a split in common.
+    """Pair the methods of two results on every data set that both have.
 
-    Splits are paired where their rows are the same, by fingerprints of data and splits; those of
-    one tree by their positions.
+    Splits are paired where their rows are the same, whatever their positions; the records of the
+    runs tell by fingerprints of data and splits.  Splits of one tree are the same by their
+    positions.
+
+    Pairs have a split in common at least.
     """
     pairs: list[Pair] = []
     unpaired: list[Unpaired] = []
@@ -417,7 +428,11 @@ def compare_results(
     matches: Callable[[dict[str, str], dict[str, str]], bool],
     rope: float | None = None,
 ) -> ResultsComparison:
-    """Compare methods of two results on the splits that they share."""
+    """Compare methods of two results on the splits that they share.
+
+    Training parts of splits overlap, so tests within a data set are the corrected resampled t-test
+    (Nadeau & Bengio 2003) and its Bayesian form (Benavoli et al. 2017).
+    """
     pairs, unpaired = paired(first, second, matches)
     compared = [compare_pair(pair, rope) for pair in pairs]
     tests = [pair.test for pair in pairs]
@@ -486,7 +501,10 @@ def _difference(first: Floats, second: Floats, overlap: Overlap) -> Difference:
 
 
 def over_data_sets(compared: Sequence[PairComparison]) -> tuple[OverDataSets, ...]:
-    """Compare pairs of methods over several data sets; real losses as shares of the second's."""
+    """Compare the pairs of methods that several data sets have, over these.
+
+    Losses of real values, in the units of their labels, count as shares of the second method's.
+    """
     groups: dict[tuple[str, str, str], list[PairComparison]] = {}
     for one in compared:
         groups.setdefault((one.first, one.second, one.loss), []).append(one)

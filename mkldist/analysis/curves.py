@@ -440,7 +440,11 @@ def classes_of(side: Chosen) -> list[str]:
 
 
 def roc(decisions: list[Decisions]) -> pd.DataFrame:
-    """Return the mean ROC curve of the splits, rates from 0 to 1, with ``sd`` over the splits."""
+    """Return the mean ROC curve of the splits.
+
+    Columns ``false_positive_rate``, from 0 to 1, and ``true_positive_rate``, its mean over the
+    splits, with ``sd`` over them. A curve of one split has the thresholds' own rates.
+    """
     from sklearn.metrics import roc_curve
 
     def curve(one: Decisions) -> tuple[Floats, Floats]:
@@ -481,7 +485,11 @@ def _mean_curve(
 
 
 def out_of_split_probabilities(decisions: list[Decisions]) -> list[Floats]:
-    """Return probabilities at the rows of each split, by a sigmoid of other splits if it can."""
+    """Return probabilities of the class at the rows of each split, by a sigmoid of other splits.
+
+    Rows that both have do not count.  One split has a sigmoid of its own rows, whose probabilities
+    are fitted to their labels.
+    """
     found = []
     for one in decisions:
         others = [other for other in decisions if other is not one]
@@ -496,7 +504,13 @@ def out_of_split_probabilities(decisions: list[Decisions]) -> list[Floats]:
 
 
 def calibration(decisions: list[Decisions], n_bins: int = BINS) -> pd.DataFrame:
-    """Return for each bin mean ``probability``, ``frequency`` of the class, and ``n`` rows."""
+    """Return how often rows of about equal probability are of the class.
+
+    Probabilities are those of :func:`out_of_split_probabilities`, of all splits together.
+
+    A row for each bin: ``probability``, the mean, ``frequency``, the share of rows of the class,
+    and the number ``n`` of rows.
+    """
     from sklearn.calibration import calibration_curve
 
     named = ["probability", "frequency", "n"]

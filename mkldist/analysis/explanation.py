@@ -186,7 +186,11 @@ def _by_class(weights: xr.DataArray) -> Floats:
 
 
 def kernel_shares(weights: xr.DataArray, by: str) -> pd.DataFrame:
-    """Return shares and selection by values of a coordinate, as :func:`selection_frequency`."""
+    """Return the shares of the weights, and how often they are selected, by values of a coordinate.
+
+    The value in a column named as `by`, in the order of the values, ``n_kernels``, ``share``,
+    ``frequency`` and its interval, as in :func:`selection_frequency`.
+    """
     keys = weights[by].to_numpy()
     if by == "feature_group":
         keys = np.where(np.isin(keys, (SINGLE, SEVERAL)), weights["features"].to_numpy(), keys)
@@ -351,9 +355,11 @@ class Explanation:
 def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Floats:
     """Return the share of each kernel in the variance of the decision values of one split, (M,).
 
-    With f = sum_m f_m + b, it is ``Cov(f_m, f) / Var(f)`` over the scored rows, of several
-    functions the ratio of sums.  Shares sum to 1, negative where a kernel pulls against the others;
-    all are NaN for decision values that do not vary.
+    With f = sum_m f_m + b, the share of kernel m is ``Cov(f_m, f) / Var(f)`` over the scored rows,
+    of several functions the sum of the covariances by the sum of the variances.  Shares sum to 1.
+    A share is negative where a kernel pulls against the others.
+
+    NaN for decision values that do not vary.
     """
     found, variance = np.zeros(n_kernels), 0.0
     for kernels, values in parts:
@@ -367,8 +373,11 @@ def decision_shares(parts: Iterable[tuple[Ints, Floats]], n_kernels: int) -> Flo
 def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) -> Floats:
     """Return the share of each set in the variance of the decision values of one split, (G,).
 
-    Of sets of kernels it is the sum `of_kernels` (M,); of sets of features ``Cov(c, f) / Var(f)``
-    with the `changes` c (t, 1 + G, k) of f where they leave their training means.
+    Of sets of kernels it is the sum over the kernels.  Of sets of features it is ``Cov(c, f) /
+    Var(f)`` with the change c of f where they leave their training means; where no kernel has
+    features of two sets, both are the same.
+
+    Shapes: of_kernels (M,); changes sequence of (t, 1 + G, k).
     """
     if not sets.columns:
         return np.asarray(sets.summed(of_kernels[None])[0])
@@ -381,7 +390,10 @@ def set_shares(sets: KernelSets, of_kernels: Floats, changes: Sequence[Floats]) 
 
 
 def losses_without(parts: DecisionParts, sets: KernelSets, shares: Floats) -> Floats:
-    """Return the rise of the loss without each set, (G,); NaN but for the `MOST` largest."""
+    """Return the rise of the loss where the part of each set is replaced by its mean, (G,).
+
+    Of more than :data:`MOST` sets, those of small decision `shares` (G,) have NaN.
+    """
     place = sets.place[parts.kernels]
     whole = parts.values.sum(axis=1) + parts.bias
     loss, found = parts.loss(whole), np.zeros(len(sets.names))

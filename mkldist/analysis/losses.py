@@ -101,7 +101,11 @@ class Tested:
         return cls(overlap, n_new, n_rarest * n_new / max(n_test, 1.0))
 
     def interval(self, losses: Floats, metric: Metric) -> Interval:
-        """Return mean and 95 % interval; scores of order tell as much as the rarest class does."""
+        """Return the mean and the 95 % interval of a metric's losses on these splits.
+
+        A score of the order of decision values, or of one class, tells no more than the rows of
+        the rarest class do; one that averages over classes, twice as much.
+        """
         by_name = {"error": self.n_rows, "balanced_error": 2.0 * self.n_rarest}
         n = by_name.get(metric.name, self.n_rows if metric.probabilities else self.n_rarest)
         n = min(n, self.n_rows) if metric.task == "classification" else self.n_rows
@@ -109,10 +113,13 @@ class Tested:
 
 
 def beats(losses: Floats, constants: Floats, high: float, overlap: Overlap) -> bool:
-    """Return True if losses (J,) are less than those of a constant, as far as splits tell.
+    """Return True if losses are less than those of a constant prediction, as far as splits tell.
 
-    The corrected resampled t-test decides, one-sided at 0.05; where it does not apply, the upper
-    end of the interval of the mean loss, or the mean.
+    The corrected resampled t-test decides, one-sided at 0.05.  Where it does not apply, for one
+    split, equal differences or fewer training rows than test rows, the upper end of the interval
+    of the mean loss does; without an interval, the mean.
+
+    Shapes: losses, constants (J,).
     """
     differences = losses - constants
     mean = float(differences.mean())
@@ -231,7 +238,11 @@ TO_TRY = {
 
 
 def only_shifted(differences: Floats) -> bool:
-    """Return True if all differences are equal and not 0: a test would take no spread for sure."""
+    """Return True if all differences are the same other than 0: their spread tells nothing.
+
+    Errors of few rows are coarse, so that a few splits may have equal differences by chance.  A
+    test that took their spread for zero would be sure of anything.
+    """
     size = float(np.abs(differences).max())
     return size > 0.0 and float(np.ptp(differences)) <= 1e-12 * size
 
@@ -382,7 +393,10 @@ def pairs_of(compared: Sequence[Compared], rope: float | None = None) -> pd.Data
 
 
 def test_of(dataset: str, sides: Sequence[tuple[str, Floats]]) -> Hashable:
-    """Return what copies of a test share: the methods, whatever their banks, and their losses."""
+    """Return what copies of a test share: the methods, whatever their banks, and their losses.
+
+    A method without kernels is the same on every bank.
+    """
     return dataset, frozenset((method, losses.tobytes()) for method, losses in sides)
 
 
@@ -397,7 +411,10 @@ class RanksOverDataSets:
 
 
 def without_gaps(losses: pd.DataFrame) -> pd.DataFrame:
-    """Return losses (splits, methods) of the methods that lack no split that another has."""
+    """Return losses (splits, methods) of the methods that lack no split that another has.
+
+    The mean loss of a method on fewer splits is one of other points, perhaps of easier ones.
+    """
     return losses.dropna(axis="index", how="all").dropna(axis="columns")
 
 
@@ -436,7 +453,11 @@ def ranks_of(compared: Sequence[Compared]) -> RanksOverDataSets | None:
 
 
 def loss_name(nodes: Sequence[xr.DataTree]) -> str:
-    """Return the variable whose loss compares nodes: on the test part, or unlabelled points."""
+    """Return the name of the variable whose loss compares nodes of a data set.
+
+    It is that of the sweep's metric on the test part, or on the unlabelled points if only these
+    have it.  Its losses are those of :func:`mkldist.results.rows.complete_losses`.
+    """
     metric = metric_of(nodes[0].attrs)
     names = [metric.variable(part) for part in ("test", "unlabelled")]
     for name in names:
@@ -453,8 +474,10 @@ def number_of_settings(node: xr.DataTree) -> int:
 def at_best(tree: xr.DataTree) -> xr.DataTree:
     """Return results with each method at one setting, without the dims of hyperparameters.
 
-    It is selected by validation in each split, or has the least mean loss on the splits that all
-    settings with runs have; where no split has all, on those that most have.
+    It is the setting selected by validation in each split, else that of the least mean loss.
+    Settings are then compared on the splits that all of them have, so that none wins by easy splits
+    alone; those without any run are left out.  Where no split has all, those of most splits are
+    compared.
     """
     import pandas as pd
     import xarray as xr

@@ -102,7 +102,11 @@ def corrected_interval(values: Floats, overlap: Overlap, level: float = 0.95) ->
 
 
 def known_interval(values: Floats, overlap: Overlap) -> Interval:
-    """Return :func:`corrected_interval` of values that are not NaN; NaN ends without a spread."""
+    """Return what :func:`corrected_interval` does of the values that are not NaN.
+
+    The ends are NaN for one value and for values that do not differ, whose spread tells nothing;
+    the mean too for none.
+    """
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     if len(known) and np.ptp(known) > 1e-12 * np.abs(known).max():
@@ -283,7 +287,11 @@ def holm(p_values: Floats, tests: Sequence[Hashable] | None = None) -> Floats:
 
 
 def largest_of_series(places: Sequence[tuple[str, float]]) -> list[int]:
-    """Return the positions of the largest data set of each series of nested samples."""
+    """Return the positions of the largest data set of each series, in order.
+
+    The sizes of a scaling study are nested samples of one data set, and no test over data sets may
+    count them as several.
+    """
     largest: dict[str, int] = {}
     for number, (series, size) in enumerate(places):
         if series not in largest or size > places[largest[series]][1]:
@@ -427,7 +435,13 @@ FEWEST_SPLITS = 5
 
 
 def frequencies(selected: npt.NDArray[np.bool_]) -> list[Interval]:
-    """Return the share of J splits that select each of G sets, and Wilson's 95 % interval."""
+    """Return the share of the splits that select each of G sets, and its 95 % interval by Wilson.
+
+    The interval takes the splits for independent; they share training rows.  Its ends are NaN for
+    one split.
+
+    Shapes: selected (J, G).
+    """
     n_splits, counts = len(selected), np.asarray(selected).sum(axis=0).tolist()
     found = {count: Interval(count / n_splits, math.nan, math.nan) for count in counts}
     for count in found if n_splits > 1 else ():

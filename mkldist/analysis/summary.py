@@ -123,7 +123,10 @@ def selected_summary(tree: xr.DataTree) -> pd.DataFrame:
 
 
 def _selected_edge(node: xr.DataTree, chosen: xr.Dataset) -> str:
-    """Return the hyperparameters that most splits select, without ties, at an end of their grid."""
+    """Return the hyperparameters that most splits select at an end of their grid.
+
+    A split counts if no setting with another value has the same loss.
+    """
     dims = hyperparameters(node)
     losses = selecting_losses(node)
     least = np.fmin.reduce(losses.reshape(len(losses), -1), axis=1)
@@ -166,7 +169,11 @@ def loss_of(row: Row) -> float:
 
 
 def ranked_by(row: Row) -> str:
-    """Return the variable that ranks a row: on inner folds, else test, else unlabelled points."""
+    """Return the name of the variable by which a row is ranked; empty without one.
+
+    It is that of the sweep's metric on the inner folds, where there are any; else on the test part,
+    or on the unlabelled points without a test part.
+    """
     names = (METRICS[row["metric"]].variable(part) for part in PARTS)
     return next((name for name in names if not is_missing(row.get(f"{name}_mean"))), "")
 
@@ -215,7 +222,10 @@ def _lacking(rows: Sequence[Row]) -> Ints:
 
 
 def _are_best(rows: Sequence[Row], able: Bools) -> Bools:
-    """Return whether each row has the least loss, but for rounding, of those that are able to."""
+    """Return whether each row has the least loss, but for rounding, of those that are able to.
+
+    The mean of a row that lacks splits is one of other points, perhaps of easier ones.
+    """
     losses = np.where(able, [loss_of(row) for row in rows], np.nan)
     best: Bools = losses <= np.fmin.reduce(losses) * ROUNDING
     return best
@@ -476,7 +486,11 @@ def recorded_table(path: Path, held: Snapshot | None = None) -> SummaryTable:
 
 
 def summary_table(rows: list[Row], *, row_limit: int = ROW_LIMIT) -> SummaryTable:
-    """Return the rows of a summary for a terminal; longer tables show each method at its best."""
+    """Return the rows of a summary for a terminal; longer tables show each method at its best.
+
+    That is the row of the smallest loss for each data set, bank and method, of those that lack the
+    fewest splits: the mean of a row on fewer splits is one of other points.
+    """
     if len(rows) <= row_limit:
         return SummaryTable(rows, rows)
     best: dict[tuple[Any, ...], int] = {}

@@ -98,7 +98,10 @@ class TileLayout:
     def pack(
         self, matrices: npt.NDArray[np.floating], out: npt.NDArray[np.floating] | None = None
     ) -> npt.NDArray[np.floating]:
-        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors, in `out` if given."""
+        """Return (..., n, n) symmetric matrices as (..., T·b²) vectors, written to `out` if given.
+
+        Without `out`, the vectors are of the matrices' dtype.
+        """
         lead, b = matrices.shape[:-2], self.tile
         if out is None:
             out = np.empty((*lead, self.n_entries), dtype=matrices.dtype)
@@ -326,7 +329,10 @@ class Bank(abc.ABC):
                 yield Chunk(slice(first, last + 1), entries, rows.values[rows.lines, entries])
 
     def diagonals(self) -> Iterator[DiagonalPart]:
-        """Read the self-similarities of every kernel once, points ascending, and little else."""
+        """Read the self-similarities of every kernel once, with as few other bytes as possible.
+
+        The points of a kernel come in ascending order.
+        """
         for rows in self.rows(np.arange(self.n_kernels)):
             first, last = int(rows.positions[0]), int(rows.positions[-1])
             values = rows.values[np.ix_(rows.lines, self.layout.diagonal)]
@@ -413,7 +419,10 @@ def kernel_groups(n_kernels: int, entries: int) -> Iterator[slice]:
 
 
 def block_kernels(layout: TileLayout) -> int:
-    """Return the kernels of a file of a bank: at most 512 MiB of float64, and one at least."""
+    """Return the number of kernels that a file of a bank has, given its layout.
+
+    They take at most 512 MiB of float64 where one kernel does not take more.
+    """
     return max(1, min(BLOCK_KERNELS, BLOCK_BYTES // (8 * layout.n_entries)))
 
 
@@ -462,7 +471,10 @@ GROWTH = 1.25  # small, because memory that one cache reserves is taken from oth
 
 @dataclass
 class _Usage:
-    """Memory of a cache, the number of its last use over all caches, and the interval before it."""
+    """Memory of a cache, its last use, and the interval between its last two uses.
+
+    Uses are numbered over all caches together; the interval is a difference of these numbers.
+    """
 
     n_bytes: int
     last_use: int
@@ -569,7 +581,10 @@ class RowCache:
 
 
 class CachedRowsBank(Bank):
-    """A bank that caches kernels, one at least, in `row_cache_bytes`: solvers come back to them."""
+    """A bank that caches single kernels, because solvers come back to their active kernels.
+
+    At least one kernel fits the memory for them, `row_cache_bytes`, and at most all.
+    """
 
     def __init__(
         self, n_kernels: int, layout: TileLayout, dtype: np.dtype[np.floating], row_cache_bytes: int

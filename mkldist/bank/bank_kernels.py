@@ -180,7 +180,12 @@ class BankKernels:
         device: str = CPU,
         where: str = "device",
     ) -> BankSource:
-        """Return the source of the bank's values, whose passes a device computes."""
+        """Return the source of the bank's values, whose passes a device computes.
+
+        `points` (N, d) are all rows of the data set, preprocessed, None without kernels of
+        features; `rows` those that are the bank's points, None for all.  With `cosine`, kernels are
+        scaled to unit self-similarities.  `where` is the place of `device` in messages.
+        """
         parts: list[BankSource] = []
         if self.of_features is not None and points is not None:
             if is_sparse(points):
@@ -220,7 +225,10 @@ class BankKernels:
         *,
         cosine: bool,
     ) -> Iterator[Floats]:
-        """Yield the values of some kernels (S,) between rows (r,) and (c,) of the data set."""
+        """Yield the values of some kernels, at least one, between two sets of rows of the data set.
+
+        Kernels and rows are numbers (S,), (r,) and (c,); the rest is as for :meth:`source`.
+        """
         texts = None if dataset.texts is None else dataset.texts.values
 
         def at(some: Ints) -> Points:
@@ -242,7 +250,10 @@ class BankKernels:
         *,
         cosine: bool,
     ) -> Iterator[Floats]:
-        """Yield values of kernels between points; `gram` returns those of a given matrix."""
+        """Yield the values of each of some kernels between two sets of points, `rows` and `cols`.
+
+        `gram` returns the (r, c) values of a given matrix; the rest is as for :meth:`source`.
+        """
         n_own, n_texts, _ = self._sizes
         kinds = np.searchsorted([n_own, n_own + n_texts], kernels, side="right")
         for some in np.split(kernels, np.flatnonzero(np.diff(kinds)) + 1):
@@ -378,7 +389,10 @@ def _words(entry: KernelSpec) -> Sequence[object]:
 
 
 def _default_family(dataset: Dataset) -> tuple[KernelSpec, ...]:
-    """Return the default kernels on all features, or on each view and on features of no view."""
+    """Return the default kernels on the features of a data set, or on each view, and beside them.
+
+    Features of no view, besides others, make kernels on all features too.
+    """
     sizes = {name: len(view.columns) for name, view in dataset.views.items()}
     sizes = {name: size for name, size in sizes.items() if size}
     of_views = {column for view in dataset.views.values() for column in view.columns}
@@ -393,7 +407,11 @@ def _default_family(dataset: Dataset) -> tuple[KernelSpec, ...]:
 
 
 def _is_of_texts(entry: KernelSpec, dataset: Dataset, place: str) -> bool:
-    """Return True for an entry of texts; refuse a function on columns that it cannot take."""
+    """Return True for an entry of texts: a function of texts, or of the user on columns of texts.
+
+    Raise SpecError for a function of texts without texts or on features, a function of numbers on
+    texts, and a function of the user on both.
+    """
     numbers = {*dataset.groups, *dataset.feature_names}
     named = [word for word in _words(entry) if isinstance(word, str)]
     texts = () if dataset.texts is None else (*dataset.texts.names, *dataset.texts.views)

@@ -40,7 +40,11 @@ class BuildReceipt:
 
 
 class BlockBuilder:
-    """Context manager that computes, stores and counts the blocks that a store lacks."""
+    """Context manager that computes, stores and counts the blocks that a store lacks.
+
+    When a bank is loaded, a thread stores its new blocks while the bank is used already.  Leaving
+    the context waits for that thread.
+    """
 
     def __init__(self, source: BankSource, store: BankStore) -> None:
         n_kernels, n_points = store.shape.n_kernels, store.shape.layout.n_points
@@ -125,9 +129,10 @@ def build_blocks(source: BankSource, store: BankStore, numbers: Iterable[int]) -
 class StoredPieces:
     """Pieces of the factor of one kernel in a store, which counts those that it takes.
 
-    A piece depends on the kernel, the seed and the pieces before it alone, so that a longer factor
-    goes on from those that are there.  A block has the columns of a piece, then their pivots, -1
-    for none.
+    A piece depends on the kernel, the seed and the pieces before it alone.  Two processes that make
+    it write the same, up to the rounding of their linear algebra libraries.  A factor that is to be
+    longer goes on from the pieces that are there.  A block has the columns of a piece, one a row,
+    then their pivots, -1 where there is none.
     """
 
     store: BankStore
@@ -190,7 +195,12 @@ def open_bank(
     builder: BlockBuilder | None = None,
     buffer: BankBuffer | None = None,
 ) -> Bank:
-    """Return the bank of a store, which takes at most `memory_limit` bytes of this process."""
+    """Return the bank of a store.
+
+    `memory_limit`: bytes that this process may take.  A mapped bank larger than half of it gives
+    pages back while it is read; a streamed one keeps single kernels in a quarter of it. `cache`:
+    node cache for ``"mmap"``; by default that of the user.
+    """
     if backend == "memory":
         load = builder.load if builder else partial(load_entries, store)
         return MemoryBank(load(buffer or BankBuffer()), store.shape.layout)

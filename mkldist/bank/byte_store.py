@@ -34,7 +34,11 @@ NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 @dataclass(frozen=True)
 class ByteStore:
-    """Named files of bytes below a folder, known by checksums and not flushed to the device."""
+    """Named files of bytes below a folder; names are relative paths with ``/``.
+
+    fsspec finds the credentials of object stores.  What is written is not flushed to the device:
+    its readers know it by checksums, and it can be made again.
+    """
 
     root: str
     folder: str  # below it

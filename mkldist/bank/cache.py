@@ -45,7 +45,10 @@ class BankUse:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Yield True, and keep others out of the folder meanwhile, if nobody is known to use it."""
+        """Yield True, and keep others from using the folder meanwhile, if nobody else uses it.
+
+        Where nothing can be locked, nobody else is known, and the answer is True.
+        """
         if self._turn is None or self._lock is None:
             yield True
             return
@@ -64,7 +67,12 @@ class BankUse:
 
 @contextmanager
 def using_banks(root: str | None) -> Iterator[BankUse]:
-    """Keep the banks below a local folder from being removed while the context lasts."""
+    """Keep the banks below a folder from being removed while the context lasts.
+
+    A URL has no locks, and a folder that cannot be written needs none.
+
+    `root`: folder of banks, made if it is missing; None if nothing is stored.
+    """
     with ExitStack() as held:
         use = BankUse()
         if root is not None and "://" not in root:
@@ -136,10 +144,11 @@ def default_directory() -> Path:
 
 @dataclass
 class NodeCache:
-    """Memory-mapped files of banks in `directory` of this machine, together of `budget_bytes`.
+    """Memory-mapped files of banks below one folder of this machine.
 
-    The least recently used files are deleted to make room; a process that has mapped one can read
-    it until it closes the bank.
+    `directory`: the folder, made when needed. `budget_bytes`: bytes that all files may take
+    together.  The least recently used files are deleted to make room.  A process that has mapped a
+    deleted file can read it until it closes the bank.
     """
 
     directory: Path = field(default_factory=default_directory)
@@ -156,7 +165,12 @@ class NodeCache:
         self.path_of(store).unlink(missing_ok=True)
 
     def open(self, store: BankStore, resident_limit: int | None = None) -> MappedBank | None:
-        """Map the file of a store's bank, made first if missing; return None without room."""
+        """Map the file of a store's bank, made first if it is missing, and return the bank.
+
+        If several processes need the file, one makes it and the others wait.
+
+        Returns None if the bank is larger than the budget or the disk has no room for it.
+        """
         path, n_bytes = self.path_of(store), store.shape.n_kernels * store.shape.kernel_bytes
         if n_bytes + FOOTER.n_bytes > self.budget_bytes:
             return None
@@ -260,7 +274,10 @@ def _is_sound(path: Path, n_bytes: int, version: tuple[int, int]) -> bool:
 
 
 def _pieces(path: Path, n_bytes: int, identity: str) -> Iterator[bytes]:
-    """Yield whose file it is, and its first bytes in pieces that are read and not mapped."""
+    """Yield whose file it is, so that two do not change places, and its first bytes in pieces.
+
+    Pages of a memory map would count as memory of this process.
+    """
     yield identity.encode()
     left = n_bytes
     with path.open("rb", buffering=0) as file:
@@ -302,7 +319,11 @@ class NodeFolders:
             yield folder
 
     def make_room(self, n_bytes: int, keep: str) -> None:
-        """Remove unused folders, used longest ago first, until `n_bytes` more fit the budget."""
+        """Remove the folders used longest ago until `n_bytes` more fit the budget.
+
+        A folder that somebody uses stays.  If those in use leave too little room, the budget is
+        exceeded.
+        """
         used = []
         for folder in self.root.iterdir() if self.root.is_dir() else ():
             if folder.is_dir() and folder.name != keep and not folder.name.startswith("."):

@@ -43,7 +43,10 @@ def inner_products(device: Device, left: Any, right: Any) -> Any:
 
 
 def squared_distances(device: Device, left: Any, right: Any) -> Any:
-    """Return ``|x - z|²`` of points (r, s) and (c, s), (r, c); many features are centred before."""
+    """Return ``|x - z|²`` of points (r, s) and (c, s), (r, c).
+
+    Points of many features are centred, so that ``|x|² + |z|² - 2 x'z`` loses few digits.
+    """
     xp = device.xp
     if left.shape[1] > WIDE:
         squares = (xp.sum(points * points, axis=1) for points in (left, right))
@@ -107,7 +110,11 @@ class ArrayValues:
     def tile(
         self, kernels: Ints, rows: slice | Ints, cols: slice | Ints, *, diagonal: bool = False
     ) -> Iterator[tuple[int, Any]]:
-        """Yield place and values (r, c) of each of `kernels` (S,); 0 apart on a `diagonal`."""
+        """Yield the place of each kernel among those asked for, and its values (r, c).
+
+        Neighbours among `kernels` (S,) on one feature subset share distances and products.  Where
+        the points of both sides are the same, `diagonal`, distances on the diagonal are exactly 0.
+        """
         last: tuple[int, int] | None = None
         base: Any = None
         chosen = kernels if self.index is None else self.index[kernels]
@@ -230,7 +237,10 @@ class DevicePasses:
         return DevicePasses(self.values.select(index))
 
     def products(self, kernels: Ints, columns: Ints, vectors: Floats) -> Floats:
-        """Return ``K V`` of kernels (S,) between all points and `columns` (c,), (S, n, R)."""
+        """Return ``K V`` of some kernels between all points and some, (S, n, R).
+
+        `kernels` (S,): the kernels. `columns` (c,): some points. `vectors` (c, R): V.
+        """
         found = np.zeros((len(kernels), self.n_points, vectors.shape[1]))
         for rows, place, part in self._parts(kernels, None, columns, vectors):
             found[place, rows] += self.device.host(part)
@@ -239,7 +249,10 @@ class DevicePasses:
     def expansion(
         self, kernels: Ints, weights: Floats, columns: Ints, vectors: Floats, rows: Ints
     ) -> Floats:
-        """Return ``sum_s w_s K_s V`` of kernels (S,) between `columns` and `rows`, (r, R)."""
+        """Return ``sum_s w_s K_s V`` of some kernels between some points and others, (r, R).
+
+        `kernels`, `weights` (S,): the kernels and their weights. `rows` (r,): other points.
+        """
         found = self.device.zeros((len(rows), vectors.shape[1]))
         for here, place, part in self._parts(kernels, rows, columns, vectors):
             found[here, :] = found[here, :] + float(weights[place]) * part

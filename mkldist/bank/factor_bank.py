@@ -275,7 +275,10 @@ class FactorCache:
             place.values, self._cached = values, self._cached + place.n_bytes
 
     def _make_room(self, n_bytes: int, preferred: int | None = None) -> bool:
-        """Drop factors until some bytes fit; return False, and drop none, if they cannot."""
+        """Drop factors until some bytes fit; return False, and drop none, if they cannot.
+
+        Factors that were preferred as late stay, unless None is given.
+        """
         capacity = self._capacity
         excess = 0 if capacity is None else self._cached + n_bytes - capacity
         if excess <= 0 or preferred == 0:
@@ -515,7 +518,10 @@ class FactorBank(Bank):
 
 
 class _Rows:
-    """A thin factor on some of the points, whose rows of pivots are not triangular."""
+    """A factor on some of the points: a :class:`~mkldist.optim.pivoted_cholesky.ThinFactor`.
+
+    Its rows of pivots are not triangular, so that it has no coefficients of pivots.
+    """
 
     def __init__(self, factor: ThinFactor, points: Ints) -> None:
         self.thin = factor.on(points)

@@ -50,7 +50,11 @@ def expansion(
     threads: int,
     rows: Ints | None = None,
 ) -> Floats:
-    """Return `rows`, by default all, of ``sum_m w_m K_m V``, (r, R), where w and V are not 0."""
+    """Return some rows of ``sum_m w_m K_m V``, (r, R).
+
+    `weights` (M,): weights of the kernels; those of weight zero are not computed. `vectors` (n, R):
+    V; no values are computed for its rows of zeros. `rows` (r,): the rows; None for all.
+    """
     used, kernels = np.flatnonzero(vectors.any(axis=1)), np.flatnonzero(weights)
     asked = np.arange(len(vectors)) if rows is None else rows
     whole = point_products(source, counter, threads)
@@ -193,7 +197,10 @@ class FactoredKernels:
         )
 
     def exactly(self, request: Request) -> Floats:
-        """Answer a request by the kernels themselves, computed in one pass at most."""
+        """Answer a request by the kernels themselves, computed in one pass at most.
+
+        Quadratic forms take their values between the points alone where vectors are not zero.
+        """
         source = self.source
         if isinstance(request, Quadratic):
             used = np.flatnonzero(request.vectors.reshape(source.n_points, -1).any(axis=1))
@@ -217,7 +224,10 @@ class FactoredKernels:
         return replace(self, factors=self.factors.copy())
 
     def with_diagonals(self, times: Floats) -> FactoredKernels:
-        """Return the kernels with factors whose diagonals gain `times` (M,) what they lack."""
+        """Return the same kernels, with factors to which what they lack of diagonals is added.
+
+        `times` (M,): factors by which what they lack is multiplied.
+        """
         exact = self.factors.exact
         if exact is None:
             exact = self.source.diagonals(slice(0, self.source.n_kernels))
@@ -225,19 +235,30 @@ class FactoredKernels:
         return replace(self, factors=FactorBank(own.factors, exact, times, own.cache, own.products))
 
     def expansion(self, weights: Floats, vectors: Floats, rows: Ints | None = None) -> Floats:
-        """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or its `rows` (r,)."""
+        """Return ``sum_m w_m K_m V`` with the kernels themselves, (n, R), or some rows of it.
+
+        `weights` (M,): weights of the kernels. `vectors` (n, R): V; kernel values are computed
+        where it is not zero. `rows` (r,): the rows; None for all.
+        """
         return expansion(
             self.source, weights * self.scale, vectors, self.counter, self.threads, rows
         )
 
     def lacking(self, kernels: Ints, vectors: Floats) -> Floats:
-        """Return ``v'(K_m - G_m G_m')v`` of kernels (S,) by a pass, for vectors (n,) or (n, R)."""
+        """Return ``v'(K_m - G_m G_m')v`` of some kernels by a pass over these, (S,) or (S, R).
+
+        `kernels` (S,): the kernels. `vectors` (n,) or (n, R): the vectors v.
+        """
         part = self.select(kernels)
         [found] = answer_views([(part.view, Quadratic(vectors))])
         return part.exactly(Quadratic(vectors)) - found
 
     def lengthen(self, ranks: Mapping[int, int]) -> list[int]:
-        """Make factors longer within the limits, in place; return the kernels whose rank rose."""
+        """Make factors longer as far as the limits allow; return the kernels whose rank rose.
+
+        The bank keeps its place, so that views of it have the longer factors.  No solver may be at
+        work on it.
+        """
         bank, before = self.factors, [factor.rank for factor in self.factors.factors]
         most = min(self.limits.most(self.source.n_points), self._most_in_memory)
         numbers = self.numbers.tolist()
@@ -252,7 +273,10 @@ class FactoredKernels:
         return [one.kernel for one in longer if bank.factors[one.kernel].rank > before[one.kernel]]
 
     def limit_on(self, kernels: Iterable[int]) -> str:
-        """Return what limits factors of some kernels: ``rank``, ``memory`` or ``rounding``."""
+        """Return what keeps the factors of some kernels from more columns.
+
+        It is ``"rank"`` or ``"memory"``, or ``"rounding"`` where a factor is its kernel already.
+        """
         least = min(self.factors.factors[m].rank for m in kernels)
         if least >= self.limits.most(self.source.n_points):
             return "rank"
@@ -277,7 +301,12 @@ def begin_factors(
     folder: Path | None = None,
     dtype: str = "float64",
 ) -> FactoredKernels:
-    """Factorise all kernels to few columns each; those beyond memory go to a file in `folder`."""
+    """Factorise all kernels of a source as they are, to few columns each.
+
+    `folder`: folder of this machine for the factors that memory does not hold, made when it is
+    needed; by default that for temporary files. `dtype`: precision to which factors are rounded,
+    that of the store if there is one.
+    """
     as_they_are = limits.n_bytes is None and dtype == "float64"
     cache = None if as_they_are else FactorCache(limits.n_bytes, folder, dtype)
     first = limits.first(source.n_points)
@@ -309,7 +338,10 @@ def _made(
     cache: FactorCache | None,
     begun: FactorBank | None = None,
 ) -> Iterator[ThinFactor]:
-    """Make factors in order, go on with begun ones, or take stored ones, as memory allows."""
+    """Make factors in order, or take them from the store, several at once as memory allows.
+
+    Those that are begun go on.
+    """
 
     def work(one: _Wanted) -> ThinFactor:
         factor = factorised(

@@ -31,7 +31,12 @@ from mkldist.optim.box_qp import newton_steps, pair_updates
 
 
 class DiagonalSums:
-    """The answer to a :class:`Diagonal`: `sums` (M, R), added up point by point, part by part."""
+    """The answer to a :class:`Diagonal`, gathered part by part.
+
+    Each sum adds one point after the other, so it does not depend on the sizes of the parts.
+
+    `sums` (M, R): sums over the parts so far.
+    """
 
     def __init__(self, request: Diagonal, n_kernels: int) -> None:
         self._weights = request.weights
@@ -66,10 +71,11 @@ FIRST_VIOLATION = 1e-6
 
 
 def squared_radius(K: Floats) -> float:
-    """Return the squared radius of the smallest ball around the points of a Gram matrix (n, n).
+    """Return the squared radius of the smallest ball around the points of a Gram matrix.
 
-    It is a lower bound within a relative 1e-10, or 1e-6 where float32 entries make K indefinite; 0
-    if the points coincide up to rounding.
+    `K` (n, n): symmetric positive semi-definite. Returns a lower bound within a relative 1e-10 of
+    the squared radius; within 1e-6 where entries rounded to float32 make K indefinite; 0 if the
+    points coincide up to rounding.
     """
     n, trace = len(K), float(np.trace(K))
     means = K.mean(axis=0)
@@ -277,7 +283,11 @@ def _combinations(
 def combine_sparse(
     bank: Bank, combines: dict[int, Combine]
 ) -> tuple[dict[int, Floats], list[WeightedSum]]:
-    """Write combinations of few kernels; return answers by position, and the dense ones left."""
+    """Write the combinations of few kernels, and return those that are left.
+
+    Returns `answers`: the arrays of all answers, by the positions of the requests. Returns `dense`:
+    combinations of many kernels, whose targets in `answers` are not written yet.
+    """
     answers: dict[int, Floats] = {}
     sparse: list[WeightedSum] = []
     dense: list[WeightedSum] = []
@@ -324,7 +334,11 @@ def _traverse(
 
 
 def add_combinations(bank: ArrayBank, weights: Floats, entries: slice, sums: Floats) -> Floats:
-    """Return new sums (R, e) to which combinations of all kernels are added, as by a pass."""
+    """Return sums to which combinations of all kernels are added, as a pass adds them.
+
+    `weights` (R, M): weights of its kernels. `sums` (R, e): sums over the kernels before these.
+    The result is in memory of its own.
+    """
     combined = np.array(sums, dtype=np.float64)
     kernels = slice(0, bank.n_kernels)
     for slab in slabs(bank.layout, entries):

@@ -20,9 +20,13 @@ FEW = 4  # columns; of so few, COLUMNS // FEW blocks of ENTRIES stay in that cac
 
 
 def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> None:
-    """Add ``values[lines[s]] . columns[r]`` to ``sums[s, r]``, the same whatever stands beside it.
+    """Add ``values[lines[s]] . columns[r]`` to ``sums[s, r]``.
 
-    Rows of `values` (k, E), `columns` (R, E) and `sums` (s, R) are contiguous.
+    A product is the same to the last bit whatever other lines and columns stand beside it.
+
+    `values` (k, E): entries of matrices; each row is contiguous. `lines` (s,): rows of `values` to
+    use. `columns` (R, E): the columns, contiguous. `sums` (s, R): sums to which the products are
+    added; contiguous.
     """
     memory, step = flat(values)
     blocks = COLUMNS // FEW if len(columns) <= FEW else 1
@@ -30,7 +34,10 @@ def add_dots(values: Floating, lines: Ints, columns: Floats, sums: Floats) -> No
 
 
 def flat(values: Floating) -> tuple[Floating, int]:
-    """Return all entries of rows (k, E) in one read-only dimension, and the step between rows."""
+    """Return all entries of rows (k, E) in one dimension, and the distance from row to row.
+
+    Nothing is copied where the entries of a row lie side by side.  The entries cannot be written.
+    """
     if values.flags.c_contiguous:
         return read_only(values.reshape(-1)), values.shape[1]
     size = values.itemsize
@@ -321,7 +328,10 @@ def _add_products(
 def _add_both(
     memory: Floating, first: int, right: Floats, left: Floats, above: Floats, below: Floats
 ) -> None:
-    """Add ``tile @ right`` to `above`, ``tile' @ left`` to `below`; it begins at `first`."""
+    """Add ``tile @ right`` to `above` and ``tile' @ left`` to `below`; each entry is read once.
+
+    The tile begins at `first`.
+    """
     edge = len(right)
     whole = edge - edge % 4
     for i in range(0, whole, 4):
@@ -358,6 +368,9 @@ def add_rows(
 
     The kernels are added one after the other, so that a sum does not depend on the other sums, nor
     on how the kernels and entries are cut into calls.
+
+    `values` (k, e): entries of matrices. `lines` (s,): rows of `values` to use. `weights` (R, s):
+    their weights in each sum. `totals`: overwritten; contiguous.
     """
     memory, step = flat(values)
     weights = np.ascontiguousarray(weights)

@@ -35,7 +35,10 @@ from mkldist.errors import StoreError, UnreadableError
 
 
 class BankBuffer:
-    """Memory for one bank after another, because pages never touched before are slow to fill."""
+    """Memory for the entries of one bank, reused for the next bank.
+
+    Pages that a process has not touched yet are slower to fill than kernels are to compute.
+    """
 
     def __init__(self) -> None:
         self._memory = np.empty(0, dtype=np.uint8)
@@ -164,10 +167,14 @@ SHARE_OF_TRAVERSAL = 4  # a traversal may keep one part in 4 of the limit mapped
 
 
 class MappedBank(ArrayBank):
-    """A bank whose (M, E) entries begin the file `path`, which may be deleted while it is mapped.
+    """A bank whose (M, E) entries begin a file.
 
     Pages of a memory map count as memory of every process that touched them.  A bank larger than
-    `resident_limit` bytes therefore gives its pages back while it is traversed.
+    `resident_limit` therefore gives its pages back while it is traversed.  They stay in the page
+    cache as long as the machine has memory for them.
+
+    `path`: the file, which begins with M·E entries.  It may be deleted while it is mapped.
+    `resident_limit`: bytes of the bank that may stay mapped in; all by default.
     """
 
     def __init__(self, path: Path, shape: BankShape, resident_limit: int | None = None) -> None:
@@ -226,7 +233,13 @@ class MappedBank(ArrayBank):
 
 
 class StreamedBank(CachedRowsBank):
-    """A bank streamed from a Gram store, a block ahead; `row_cache_bytes` hold single kernels."""
+    """A bank read from a Gram store, out of core.
+
+    In a pass a thread reads one block ahead, into two buffers in turn.  Single kernels are kept in
+    memory, because solvers come back to their active kernels.
+
+    `row_cache_bytes`: memory for single kernels; at least one is kept.
+    """
 
     def __init__(self, store: BankStore, row_cache_bytes: int) -> None:
         super().__init__(store.shape.n_kernels, store.shape.layout, store.dtype, row_cache_bytes)

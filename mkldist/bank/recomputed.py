@@ -69,8 +69,11 @@ MOST_THREADS = 8
 class RecomputedBank(CachedRowsBank):
     """Kernels that are computed tile by tile on request, and never stored.
 
-    Memory holds a few chunks, whose number does not depend on M, and the kernels used last, at
-    least one, in `row_cache_bytes`.  Up to 8 `threads`, or the device of the source, compute.
+    Memory holds a few chunks, whose number does not depend on M, and the kernels used last.  Where
+    the source has a device, the device answers what it can.
+
+    `row_cache_bytes`: memory for single kernels; at least one is kept. `threads`: threads that
+    compute chunks while the last one is used; at most 8 are started.
     """
 
     def __init__(self, source: BankSource, row_cache_bytes: int = 0, threads: int = 1) -> None:
@@ -80,7 +83,10 @@ class RecomputedBank(CachedRowsBank):
         self._apart = source if isinstance(source, ArraySource) else passes_of(source)
 
     def own_answer(self, request: Request) -> Answer | None:
-        """Answer a request by the device or given matrices; None leaves it to the loops."""
+        """Answer a request on the device of the source, or by given matrices as they lie.
+
+        An answer that is not finite is left to the loops, which name the kernel.
+        """
         if self._apart is None:
             return None
         answer = self._apart.answer(request)
@@ -223,7 +229,10 @@ def has_point_products(source: BankSource) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Loops:
-    """Kernels on points (n, d) by compiled loops, whose processor time is added to `seconds`."""
+    """Kernels on points (n, d) by compiled loops, as :class:`DevicePasses` has them by a device.
+
+    Ascending kernels take least.  The processor time of a call is added to `seconds`.
+    """
 
     points: Floats
     kernels: KernelList
@@ -314,7 +323,10 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class _Steps(NamedTuple):
-    """Kernels, sum and sum of sizes of vectors since the last whole one, and products (S, n)."""
+    """Vectors that were added up since the last whole one, and the products of kernels with them.
+
+    They are the kernels, the sum, the sum of absolute values, and the products (S, n).
+    """
 
     kernels: Ints
     change: Floats
@@ -331,9 +343,13 @@ class ProductCache:
     _steps: _Steps | None = None
 
     def product(self, kernels: Ints, weights: Floats, vector: Floats) -> Floats:
-        """Return ``sum_m w_m K_m v``, (n,), of ascending kernels (S,) with weights (S,).
+        """Return ``sum_m w_m K_m v``, (n,).
 
-        A vector of few entries is taken for a step from the last one, which the caller may change.
+        A vector of few entries is taken for a step from the last vector.  The caller may change the
+        vector afterwards.
+
+        `kernels` (S,): the kernels, ascending. `weights` (S,): their weights. `vector` (n,): the
+        vector v.
         """
         if self._is_step(kernels, vector):
             found = self._computed(kernels, vector)

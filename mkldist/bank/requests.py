@@ -70,7 +70,10 @@ class Radii:
 
 @dataclass(frozen=True, eq=False)
 class Diagonal:
-    """Ask for ``sum_i weights[i] K_m[i, i]`` of every kernel m, as it is before it is centred."""
+    """Ask for ``sum_i weights[i] K_m[i, i]`` for every kernel m, e.g. traces on subsets of points.
+
+    Centring leaves the answer as it is: the diagonal is that of the kernel before.
+    """
 
     weights: Floats  # (n, R), answered by (M, R) float64
 

@@ -121,7 +121,10 @@ class PlainSource:
 
 @dataclass(frozen=True, eq=False)
 class FeatureSource(PlainSource):
-    """Kernels evaluated on features (n, d), NaN if missing, by compiled loops: the usual source."""
+    """Kernels evaluated on features (n, d) by compiled loops: the usual source.
+
+    Features that a point lacks are NaN.
+    """
 
     @property
     def passes(self) -> Any:
@@ -348,7 +351,11 @@ class SelectedSource(_PartsOfSources):
 
 
 def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) -> None:
-    """Set tiles (k, t, b, b) to zero in rows and columns of points not `present` (k, n)."""
+    """Set tiles to zero in the rows and columns of points that a kernel does not have.
+
+    `present` (k, n): points that each kernel has. `out` (k, t, b, b): their values, changed in
+    place.
+    """
     padded = np.zeros((len(present), layout.side * layout.tile), dtype=bool)
     padded[:, : layout.n_points] = present
     by_tile = padded.reshape(len(present), -1, layout.tile)
@@ -360,7 +367,10 @@ def zero_tiles(present: Bools, tiles: slice, layout: TileLayout, out: Floating) 
 def compute(
     source: BankSource, kernels: slice, entries: slice, layout: TileLayout, out: Floating
 ) -> None:
-    """Write whole tiles of some kernels to `out` (k, e); a GramError names one not finite."""
+    """Write entries, of whole tiles, of some kernels to `out` (k, e), contiguous.
+
+    Raise GramError, which names the kernel, if they are not finite.
+    """
     tiles = slice(entries.start // layout.tile_entries, entries.stop // layout.tile_entries)
     source.fill(kernels, tiles, layout, out.reshape(len(out), -1, layout.tile, layout.tile))
     check_finite(out, kernels.start, source)

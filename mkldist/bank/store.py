@@ -108,7 +108,11 @@ class BankShape:
 
     @cached_property
     def chunk(self) -> tuple[int, int]:
-        """Kernels, 16 at least, and an even share of tiles in a block of about 8 MiB."""
+        """Kernels and tiles of one block of Gram matrices, of about 8 MiB.
+
+        At least 16 kernels share a block if there are so many, because kernels are evaluated and
+        combined side by side.  The number of tiles divides evenly, so only kernels need padding.
+        """
         tile_bytes = self.layout.tile_entries * np.dtype(self.dtype).itemsize
         at_least = min(KERNELS_PER_CHUNK, max(self.n_kernels, 1))
         wanted = max(1, CHUNK_BYTES // (at_least * tile_bytes))
@@ -173,7 +177,11 @@ class BankShape:
         return min(block_kernels(self.layout), self.n_kernels) * self.kernel_bytes
 
     def shards(self, most_bytes: int, at_least: int = 1) -> tuple[slice, ...]:
-        """Cut the kernels into shards of whole blocks, at least so many, of about the same size."""
+        """Cut the kernels into shards of whole blocks of a pass, of about the same size.
+
+        One block is a shard even if it is larger than `most_bytes`; there are `at_least` so many
+        shards, such as one of each worker, where there are so many blocks.
+        """
         size = block_kernels(self.layout)
         n_blocks = -(-self.n_kernels // size)
         blocks_of_each = max(1, most_bytes // (size * self.kernel_bytes))
@@ -238,7 +246,11 @@ class BankStore:
         shape: BankShape,
         attrs: Mapping[str, Any] | None = None,
     ) -> BankStore:
-        """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`."""
+        """Return the store of a bank, made if it is missing; it keeps its blocks and `attrs`.
+
+        Any number of processes may do so at once.  A damaged description is written again: every
+        block says by itself whose it is.
+        """
         blobs = open_bytes(root, bank_id)
         blobs.discard_abandoned()
         for attempt in range(ATTEMPTS):
@@ -364,7 +376,10 @@ class BankStore:
         self._complete.add(index)
 
     def read(self, index: int, *parts: Floating) -> None:
-        """Read the first values of a complete block into arrays, undefined after an error."""
+        """Read the first values of a complete block into contiguous arrays of the store's dtype.
+
+        Their content is undefined after an error.
+        """
         padding = self.shape.block_entries - sum(part.size for part in parts)
         end = np.empty(TIMES + TAG, self.dtype)
         whole, name = [*parts, np.empty(padding, self.dtype), end], self._chunk(index)
@@ -535,7 +550,11 @@ def _read_array(
 
 
 def _read_chunk(path: Path, parts: Sequence[Floating]) -> str:
-    """Read a local chunk into arrays without the copies of zarr; return its damage in words."""
+    """Read the chunk of a local file into arrays, and return its damage in words, or ``""``.
+
+    The values of a chunk that is not compressed begin its file, and their crc32c ends it.  zarr
+    would copy them thrice: a pass over a bank takes it more than twice as long.
+    """
     views = [part.reshape(-1).view(np.uint8) for part in parts]
     views.append(np.zeros(CHECKSUM_BYTES, np.uint8))
     expected = sum(view.nbytes for view in views)

@@ -31,7 +31,12 @@ LARGEST_SHARE = 0.7  # of a kernel's entries; a larger copy saves too little
 
 
 class ViewKernels:
-    """Kernels of a bank on its points `index` (n,), each copied at its first request."""
+    """Kernels of a bank on some of its points, each copied at its first request.
+
+    `index` (n,): the points. `centred`: True if kernels are centred in feature space on these
+    points, of which `shares` are those of the mean. `budget`: memory of the copies, shared with
+    other views.
+    """
 
     def __init__(
         self,
@@ -68,7 +73,10 @@ class ViewKernels:
 
 
 def centred_matrices(matrices: Floats, shares: Floats | None = None) -> Floats:
-    """Return ``H W H'``, ``H = I - 1p'``, of (..., n, n) matrices, overwritten; p is `shares`."""
+    """Return ``H W H'``, ``H = I - 1p'``, for symmetric (..., n, n) matrices, overwriting them.
+
+    `shares` are p, (n,), of sum 1; by default 1/n.
+    """
     means = np.average(matrices, axis=-1, weights=shares)
     overall = np.average(means, axis=-1, weights=shares)[..., None, None]
     matrices -= means[..., None, :]
@@ -119,7 +127,10 @@ class BankView:
 
     @property
     def id(self) -> str:
-        """Content hash that views of a bank share where their kernels are the same up to scale."""
+        """Content hash of all that tells the view's kernels from those of other views of the bank.
+
+        Views of the same points have the same kernels, up to scale.
+        """
         shares = () if self.shares is None else (self.shares,)
         return array_id(self.index, self.scale, np.array(self.centred), *shares)
 
@@ -328,7 +339,10 @@ def _scales(
     presence: Presence | None,
     weights: Floats | None,
 ) -> list[tuple[Floats, Floats | None]]:
-    """Return factors of all kernels on each set of points, by one pass, and traces if needed."""
+    """Return the factors of all kernels on each set of points, by one pass at most, and traces.
+
+    The traces are None if no factor depends on them, and where points have weights.
+    """
     parts = divisors(normalisations)
     if not indices or not parts:
         return [(np.ones(bank.n_kernels), None) for _ in indices]
@@ -361,8 +375,9 @@ def _fitted(
 ) -> Floats:
     """Return the factors of kernels with these traces and sums of all entries over n points.
 
-    Every factor makes the trace ``present / n``, for points that have the kernel, or the variance
-    1, so that the last named decides; one that is zero at any of them stays 0.
+    Of these points, `present` have the kernel, and its entries at the others are zero.  Every
+    factor makes the trace ``present / n`` or the variance 1, whatever the one before, so the last
+    one named decides.  A kernel whose trace or variance is zero at any of them keeps the factor 0.
     """
     noise = (16 * np.finfo(bank.dtype).eps + n * np.finfo(np.float64).eps) * np.abs(traces)
     present = np.where(np.asarray(present) > 0.0, present, 1.0)

@@ -108,7 +108,10 @@ BYTES_OF_A_THREAD = 80 * 2**20  # of OpenBLAS in numpy and in scipy
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn exceptions into one message and an exit code, unless ``MKLDIST_DEBUG`` is set."""
+    """Turn every exception into one message on standard error and an exit code.
+
+    A traceback appears only if the environment variable ``MKLDIST_DEBUG`` is set.
+    """
     try:
         yield
     except click.exceptions.Exit as end:
@@ -135,7 +138,10 @@ def _end_interrupted(error: BaseException) -> NoReturn:
 
 
 def _end_by_the_system(error: OSError) -> NoReturn:
-    """End after an error of the system, such as that of a terminal that closes."""
+    """End after an error of the system, which may have come while an interrupt was handled.
+
+    A terminal that closes sends the interrupt, and then takes no more lines.
+    """
     interrupt = _interrupt_before(error)
     if interrupt is not None:
         _end_interrupted(interrupt)

@@ -571,7 +571,10 @@ def _of_groups(column: Column) -> SplitsSpec:
 
 
 def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:
-    """Return why a sweep cannot keep groups of rows together in words, or an empty text."""
+    """Return why a sweep cannot keep the rows of a group together, in words; empty if it can.
+
+    It needs rows of each class in both parts of each split, and in inner folds if there are some.
+    """
     if column.n_missing:
         return f", once each row has one ({column.n_missing} have none)"
     label, groups = look.columns[look.label], group_numbers(np.array(column.values), "groups")
@@ -619,7 +622,11 @@ def _bank(facts: Facts, data: Path) -> Iterator[str]:
 
 
 def _columns(facts: Facts) -> Iterator[str]:
-    """Yield a bank of a kernel for each of many columns, which a sparse method would take alone."""
+    """Yield a bank of a kernel for each of many columns, for a signal that few of them carry.
+
+    It is apart because a sparse method on all kernels together takes single columns alone, also
+    where each says little.  Between the two banks inner folds choose.
+    """
     if facts.n_features < MANY_COLUMNS:
         return
     if not facts.has_columns_apart:

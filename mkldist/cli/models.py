@@ -352,7 +352,10 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _told_fits() -> Callable[[int, int], None]:
-    """Return what says how many fits on permuted labels are done, and later how long they take."""
+    """Return what says how many fits on permuted labels are done, and after some how long it takes.
+
+    The first takes longer, for it makes ready what the others use.
+    """
     from mkldist.run.progress import duration
 
     first = told = 0.0

@@ -31,14 +31,21 @@ LEAST, LARGEST = 1e-100, 1e100
 
 
 def read_only(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """Return a view that cannot be written to, the type for which readers of banks are compiled."""
+    """Return a view of an array that cannot be written to.
+
+    Compiled code depends on whether an array may be written to.  A function that reads entries of
+    banks takes such a view, so that it is compiled once for mapped banks and those in memory.
+    """
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def may_overflow() -> AbstractContextManager[None]:
-    """Return a context without warnings of overflow, but in threads that its body starts."""
+    """Return a context without warnings of overflow: whoever needs finite values looks for others.
+
+    Threads that the body starts have none.
+    """
     return np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 

@@ -244,7 +244,10 @@ def array_id(*arrays: npt.NDArray[Any] | None) -> str:
 
 
 def array_file_id(path: Path) -> str:
-    """Return the :func:`array_id` of the array in a ``.npy`` file, read piece by piece."""
+    """Return the :func:`array_id` of the array in a ``.npy`` file, without holding the array.
+
+    The file is read piece by piece, not mapped, so that the memory of the process stays as it is.
+    """
     with path.open("rb") as file:
         try:
             is_known = np.lib.format.read_magic(file) == (1, 0)

@@ -81,7 +81,10 @@ def compiled(
 
 
 class CompiledFunction:
-    """A function that numba compiles at its first call, with the attributes of the dispatcher."""
+    """A function that numba compiles when Python, or another compiled function, first calls it.
+
+    Attributes of numba's dispatcher, such as ``signatures`` and ``py_func``, are found here too.
+    """
 
     def __init__(
         self,
@@ -125,7 +128,10 @@ class CompiledFunction:
         return cast("Callable[..., Any]", self.dispatcher)
 
     def _in_python(self, *arguments: Any) -> Any:
-        """Call the function in Python, as quiet about floats and with results as machine code."""
+        """Call the function in Python, as quiet about floats as machine code is.
+
+        Scalars of numpy, which it may return, become those of Python, which machine code returns.
+        """
         with np.errstate(all="ignore"):
             found = self._function(*arguments)
         return tuple(map(_plain, found)) if isinstance(found, tuple) else _plain(found)
@@ -207,7 +213,10 @@ _THIS_THREAD = threading.local()
 
 
 def preparation_seconds() -> tuple[float, float]:
-    """Return the wall and the processor time that this thread spent on preparing functions."""
+    """Return the wall and the processor time that this thread spent on preparing functions.
+
+    It prepares a function while it compiles or loads it, and while Python does its work before.
+    """
     return getattr(_THIS_THREAD, "spent", (0.0, 0.0))
 
 
@@ -264,7 +273,9 @@ def without_garbage_collection() -> Iterator[None]:
 def _compiling_alone(dispatcher: Any) -> Iterator[None]:
     """Keep other processes from compiling a function meanwhile, where files can be locked.
 
-    Numba's index of machine code is no place for two writers at once.
+    The next process loads what the first one has compiled.  Numba's index of a function's machine
+    code is also no place for two writers at once: the second one may name the file of another
+    signature.
     """
     from filelock import FileLock
 

@@ -51,7 +51,10 @@ class Device:
         return self.xp.asarray(own, dtype=self.xp.float64, device=self.place, copy=True)
 
     def seen(self, values: Array) -> Any:
-        """Return numbers of the host on the device, as float64, perhaps without a copy."""
+        """Return numbers of the host on the device, as float64; nothing may change them.
+
+        The processor as a device does without a copy where it can.
+        """
         if not (self.on_processor and values.flags.writeable and values.dtype == np.float64):
             return self.array(values)
         return self.xp.asarray(values, device=self.place)

@@ -136,7 +136,11 @@ def is_temporary(name: str) -> bool:
 
 
 def remove_temporaries(folder: Path) -> int:
-    """Remove temporary entries of ended processes (elsewhere: an hour old); return how many."""
+    """Remove the temporary entries of killed processes from a folder, and return their number.
+
+    An entry of this machine goes once its process has ended.  An entry of another machine, whose
+    processes cannot be asked, goes after an hour without a change.
+    """
     removed, names = 0, list[str]()
     with suppress(OSError):
         names = os.listdir(folder)  # noqa: PTH208, tens of thousands of them
@@ -157,7 +161,10 @@ def leads_to_nothing(path: Path) -> bool:
 
 
 def discard(path: Path) -> Path | None:
-    """Remove a file or link; move a folder to a name in ``.moved``, and return its new place."""
+    """Remove a file or link; move a folder away, which may hold what nobody can make again.
+
+    Returns the new place of a folder, beside the old one with a name that ends in ``.moved``.
+    """
     if path.is_dir() and not path.is_symlink():
         return move_away(path)
     path.unlink(missing_ok=True)
@@ -172,7 +179,10 @@ def move_away(path: Path) -> Path:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process of this machine has the id and has not ended, as zombies have."""
+    """Return True if a process of this machine has the given id and has not ended.
+
+    Where nobody waits for killed processes, as in a container, their ids stay; they have ended.
+    """
     import psutil
 
     try:
@@ -239,7 +249,10 @@ def check_apart(target: Path, inputs: Iterable[Path]) -> None:
 
 
 def refused_write(error: BaseException) -> OutputError | None:
-    """Return the OutputError that an error is, or was raised ``from``; None if neither."""
+    """Return the OutputError that an error is, or that it was raised from; None if neither.
+
+    Errors that were merely being handled when this one was raised do not count.
+    """
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, OutputError):
         seen = seen.__cause__
@@ -248,7 +261,10 @@ def refused_write(error: BaseException) -> OutputError | None:
 
 @contextmanager
 def writing(where: Path | str) -> Iterator[None]:
-    """Turn the error of a full, failing or forbidden file system in a write into an OutputError."""
+    """Turn the error of a full, failing or forbidden file system into an OutputError.
+
+    The context is for writes alone: a read may be forbidden too, and would be called a write.
+    """
     try:
         yield
     except OSError as error:
@@ -289,7 +305,11 @@ def _is_abandoned(path: Path) -> bool:
 
 @cache
 def machine_id() -> str:
-    """Return a name of the machine or container in which processes see each other's ids."""
+    """Return a name of the machine, or container, whose processes see each other's ids.
+
+    Host names do not tell containers apart that share one, nor machines that are all called
+    ``localhost``.  The boot id and the namespace of process ids do, where the system has them.
+    """
     boot = Path("/proc/sys/kernel/random/boot_id")
     try:
         seen = f"{boot.read_text()} {Path('/proc/self/ns/pid').readlink()}"

@@ -43,7 +43,10 @@ class Metric:
         return f"{part}_{self.name}"
 
     def loss(self, value: Any) -> Any:
-        """Return the loss of a value, 1 less one that is better greater, or the value of a loss."""
+        """Return what is the less the better: the value, or 1 less a value that is better greater.
+
+        The same function turns a loss into the value.  It takes numbers and arrays.
+        """
         return 1.0 - value if self.greater else value
 
     def heading(self, part: str) -> str:

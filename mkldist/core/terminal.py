@@ -34,7 +34,11 @@ def command_line(*words: object) -> str:
 
 
 def standard_output() -> Console:
-    """Return the console of standard output, which is as wide as it needs to be where piped."""
+    """Return the console of standard output.
+
+    Other programs read what is piped: it is as wide as it needs to be, so that names stay whole,
+    unless the variable COLUMNS has a width.
+    """
     from rich.console import Console
 
     console = Console(markup=False, emoji=False)
@@ -77,7 +81,10 @@ if hasattr(signal, "SIGHUP"):  # Windows has none
 
 
 def interrupt_by_all_signals() -> None:
-    """Have SIGTERM and SIGHUP, unless ignored or handled, interrupt the program as Ctrl-C does."""
+    """Have SIGTERM and SIGHUP interrupt this program as Ctrl-C does.
+
+    A signal that is ignored, as SIGHUP under ``nohup``, or handled already stays so.
+    """
     if threading.current_thread() is threading.main_thread():
         for each in HANDLED:
             if signal.getsignal(each) is signal.SIG_DFL:
@@ -86,7 +93,12 @@ def interrupt_by_all_signals() -> None:
 
 @contextmanager
 def delayed_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C and its like in the main thread; the second Ctrl-C stops at once."""
+    """Delay Ctrl-C and its like until the context ends; the second Ctrl-C stops at once.
+
+    The other signals may come from several sides when one end is meant, as at a logout.
+    Nothing changes in other threads than the main one, since Python delivers signals to that one
+    alone, nor where the program has a handler of its own.
+    """
     delayed = [one for one in HANDLED if signal.getsignal(one) is signal.default_int_handler]
     if not delayed or threading.current_thread() is not threading.main_thread():
         yield
@@ -111,7 +123,10 @@ def delayed_interrupts() -> Iterator[None]:
 
 @contextmanager
 def own_handlers() -> Iterator[None]:
-    """Restore the handlers of signals at the end, since imports may set some (dask-jobqueue)."""
+    """Restore the handlers of signals at the end of the context.
+
+    Modules of others may set handlers when they are imported, as dask-jobqueue does for Ctrl-C.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -24,7 +24,11 @@ GROUPS = Path("/sys/fs/cgroup")
 
 @cache
 def n_processors() -> int:
-    """Return the number of processors of this process, by the quota of its control group too."""
+    """Return the number of processors that this process may run on.
+
+    A container may be given less than the machine has: the quota of its control group counts,
+    rounded up.
+    """
     count = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
@@ -50,7 +54,12 @@ MANY_POINTS = 2000  # with fewer, linear algebra is faster on one thread than on
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Limit linear algebra to one thread, since workers keep all processors busy already."""
+    """Limit linear algebra to one thread.
+
+    Workers keep all processors busy already, and the times of their runs must be comparable.  A
+    matrix of some hundred rows is also factorised in less time than threads take to synchronise.
+    The limit holds for the whole process: the first of several tasks sets it, the last removes it.
+    """
     _LIMIT.enter()
     try:
         yield
@@ -116,7 +125,10 @@ class _SharedLimit:
                 library.clear_controlling_thread(force=True)
 
     def _loaded_libraries(self) -> Any:
-        """Return the loaded libraries of linear algebra, searched again after imports alone."""
+        """Return the libraries of linear algebra of this process.
+
+        A search takes milliseconds, so it is repeated only after imports, which load libraries.
+        """
         if self._libraries is None or self._modules != len(sys.modules):
             from threadpoolctl import ThreadpoolController
 

@@ -82,7 +82,10 @@ NAME_BYTES = 128  # of a feature in memory: its name, and where it stands
 
 
 def numbered_features(n_features: int, where: str, letter: str = "f") -> tuple[str, ...]:
-    """Return the names f0, f1, … of features that have none."""
+    """Return the names f0, f1, … of features that have none.
+
+    A sparse matrix of a few bytes may claim any number of columns.
+    """
     check_fits(NAME_BYTES * n_features, where, "Leave out columns without entries", "the names")
     return tuple(f"{letter}{i}" for i in range(n_features))
 
@@ -100,8 +103,9 @@ def check_rows(n_rows: int, n_labels: int, where: str) -> None:
 def common_rows(where: str, parts: Mapping[str, Any]) -> pd.Index[Any] | None:
     """Return the index of the rows that several parts describe, by the first that has names.
 
-    Indexes that name other rows, or the same in another order, are refused.  A plain range names
-    none, unless the other index is these numbers in another order.
+    Parts are frames and series of pandas, indexes, or anything else, which has no index.  Indexes
+    that name other rows, or the same in another order, are refused.  A plain range, 0 to n - 1,
+    names no rows, unless the other index is these numbers in another order.
     """
     first, rows, named = "", None, False
     for name, part in parts.items():
@@ -217,7 +221,11 @@ def check_values(
     absent: Bools | None = None,
     row_labels: RowLabels = FROM_ZERO,
 ) -> tuple[int, int]:
-    """Return how many rows and columns of x (n, d) lack values that are filled; refuse others."""
+    """Return the numbers of rows and of columns of x (n, d) with missing values, to be filled.
+
+    Infinite values are refused, missing ones (NaN) without `impute`, and columns without any value.
+    Features of views that points lack, where `absent` (n, d) is True, do not count.
+    """
     d = x.shape[1]
     infinite, missing, n_known = np.zeros((3, d), dtype=np.intp)
     first_infinite, first_missing, n_rows = -1, -1, 0

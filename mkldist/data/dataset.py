@@ -212,7 +212,10 @@ class Split:
 
     @cached_property
     def known(self) -> Ints:
-        """Rows whose features methods may use: training rows, and unlabelled ones, ascending."""
+        """Rows whose features methods may use: training and unlabelled rows.
+
+        They are ascending if there are unlabelled rows, else the training rows in their order.
+        """
         return np.union1d(self.train, self.unlabelled) if len(self.unlabelled) else self.train
 
     @cached_property
@@ -372,7 +375,10 @@ def sparse_parts(matrix: Any) -> tuple[npt.NDArray[Any], ...]:
 
 @dataclass(frozen=True, eq=False)
 class RawData:
-    """Features or Gram matrices, and labels, as the source has them; fields as in `Dataset`."""
+    """Features (or Gram matrices) and labels as the source has them.
+
+    Fields that :class:`Dataset` has too mean the same there.
+    """
 
     labels: npt.NDArray[Any]
     """(n,) text, numbers or bool in the user's own terms; missing labels are ``""`` or NaN."""

@@ -77,8 +77,10 @@ def open_source(
 ) -> Iterator[Source]:
     """Open a data file by the format of its extension; mistakes in it are named by `where`.
 
-    Its rows may have no field for the column `may_lack`, which has a name there.  A first line with
-    a name of a column that is `known` is a header.
+    The cells of a table are as the file has them; `format` says how a text table is written, whose
+    rows may have no field for the column `may_lack`, which has a name there, and which part of a
+    file is read, and whether its rows are features.  A first line with a name of a column that is
+    `known` is a header.
     """
     extension = ".zarr" if is_zarr(path) else extension_of(path.name)
     if not extension:

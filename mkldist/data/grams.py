@@ -88,9 +88,10 @@ def usable_grams(
 ) -> npt.NDArray[np.floating]:
     """Return M Gram matrices, checked one by one.
 
-    With a tolerance ε, by default 1e-8 (1e-6 for single precision), a matrix is finite, symmetric
-    to ``ε max|K|`` and has no eigenvalue below ``-ε trace(K)``; those up to zero are set to zero in
-    double precision.  `repairs` change matrices with smaller ones.
+    With a tolerance ε, by default of 1e-8 (1e-6 for single precision), a matrix must be finite,
+    symmetric to ``ε max|K|``, and its smallest eigenvalue must not lie below ``-ε trace(K)``.  In
+    double precision, eigenvalues between that and zero are set to zero; in single precision
+    rounding would undo the change.  With `repairs`, matrices with smaller ones are changed.
     """
     check_stack(grams, where)
     if y is not None and len(y) != grams.shape[1]:
@@ -138,7 +139,10 @@ def _instead_of(shape: tuple[int, ...]) -> str:
 
 
 def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
-    """Raise GramError if an (n, n) matrix has an entry not finite, or too large on its diagonal."""
+    """Raise GramError if an (n, n) matrix has an entry that is not finite, or one too large.
+
+    The largest entry of a positive semi-definite matrix stands on its diagonal.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         total = matrix.sum()
     if np.isfinite(total) or np.isfinite(matrix).all():
@@ -153,7 +157,10 @@ def check_finite(matrix: Floats, where: str, largest: float = LARGEST) -> None:
 
 
 def symmetric(matrix: Floats, tolerance: float, where: str) -> Floats:
-    """Return an (n, n) matrix symmetric to ``tolerance max|K|`` made exactly so; refuse others."""
+    """Return an (n, n) matrix, or the mean of its triangles where these differ by rounding.
+
+    One that is not finite, or not symmetric to ``tolerance max|K|``, is refused.
+    """
     check_finite(matrix, where)
     if np.array_equal(matrix, matrix.T):
         return matrix

@@ -37,7 +37,10 @@ def number_name(number: float) -> str:
 
 
 def name_of_number(text: str) -> str | None:
-    """Return the one name, with all digits, of the finite number of a text, or None."""
+    """Return the one name of the number that a text stands for; None if it is no finite number.
+
+    Whole numbers keep all of their digits, more than float64 has.
+    """
     number = finite_number(text)
     if number is None:
         return None

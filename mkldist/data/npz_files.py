@@ -220,7 +220,10 @@ def weight_array(archive: NamedArrays, name: str | None, n_rows: int) -> npt.NDA
 
 
 def row_names(archive: NamedArrays, id: str | None, n_rows: int) -> npt.NDArray[np.str_] | None:
-    """Return the row names (n,): the array `id`, else ``ids``, names or samples; or None."""
+    """Return the names of the rows, (n,): the array `id`, else ``ids``; None without the latter.
+
+    An array of n ``names``, ``sample_names`` or ``samples`` is taken in its place.
+    """
     if id is None and IDS not in archive:
         for one in SAMPLES:
             if one in archive and (own := column(archive[one])).shape == (n_rows,):

@@ -49,7 +49,10 @@ class FittedPreprocessing:
     scale: FeatureScale
 
     def applied(self, x: Floats, absent: Bools | None = None) -> Floats:
-        """Return rows (r, d) as kernels take them; values not filled, or `absent`, stay NaN."""
+        """Return rows (r, d) as kernels take them; values that are missing and not filled stay.
+
+        Features of views that rows lack, where `absent` (r, d) is True, stay missing.
+        """
         result: Floats = self.scale.scaled(_filled(x, self.fill, absent))
         return result
 
@@ -137,7 +140,11 @@ class _Rows:
 
 
 def imputed_values(x: Floats, strategy: str, weights: Floats | None) -> Floats:
-    """Return what replaces missing values, (d,), by weighted rows (n, d); 0 where none is known."""
+    """Return what replaces missing values, (d,), where rows (n, d) count as often as they weigh.
+
+    Without weights these are the statistics of ``SimpleImputer``, and so they are with whole
+    weights, of rows repeated.  A feature without any value gets 0.
+    """
     if weights is None:
         from sklearn.impute import SimpleImputer
 
@@ -234,7 +241,11 @@ def preprocessed(spec: PreprocessingSpec, dataset: Dataset, split: Split | None 
 
 
 def filled(spec: PreprocessingSpec, dataset: Dataset, split: Split | None = None) -> Floats:
-    """Return all rows (n, d) in the data's units, filled by fitted rows but for absent views."""
+    """Return all rows (n, d), missing values filled by those of fitted rows, in the data's units.
+
+    Features of a view that a point lacks stay NaN, and statistics are those of points that have
+    them.
+    """
     rows = _Rows.of(spec, dataset, split, dataset.impute)
     return rows.x if rows.fill is None else rows[slice(None)]
 
@@ -246,7 +257,10 @@ def graph_points(
     split: Split | None = None,
     x: Any = None,
 ) -> Any:
-    """Return the points that a graph joins, all or those known in a split; or their distances."""
+    """Return the points that a graph joins, those known in a split; or the distances between them.
+
+    Without a split, they are all points; `x` are all rows, preprocessed, if they are at hand.
+    """
     known = np.arange(dataset.n_points) if split is None else split.known
     if graph.distances is not None:
         return dataset.distances[graph.distances][np.ix_(known, known)]
@@ -256,7 +270,11 @@ def graph_points(
 
 
 def feature_deviations(spec: PreprocessingSpec, dataset: Dataset) -> Floats:
-    """Return the standard deviation of each feature over all rows that have it, scaled, (d,)."""
+    """Return the standard deviation of each feature over all rows, filled and scaled, (d,).
+
+    Scaling and imputation are fitted on all rows, whatever `spec` says.  A feature that is constant
+    has 0; features of a view count the rows that have it.
+    """
     if dataset.sparse is not None:
         from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -301,7 +319,11 @@ class TargetScale:
 
 
 def target_scale(spec: PreprocessingSpec, dataset: Dataset, split: Split) -> TargetScale:
-    """Return the units of labels in solvers: ``zscore`` by the training rows of a split."""
+    """Return the units of labels in solvers, by the training rows of a split.
+
+    ``zscore`` takes the mean and the standard deviation (of the population) of the training labels;
+    constant training labels are only shifted.  Labels of classes are not scaled.
+    """
     if spec.target == "none" or dataset.task == "classification":
         return TargetScale()
     y = dataset.y[split.train]

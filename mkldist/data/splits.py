@@ -193,7 +193,10 @@ def holdouts(
 def repeated_folds(
     n_folds: int, n_repeats: int, seed: int, n_points: int, labels: Any = None
 ) -> Iterator[Ints]:
-    """Yield the ascending rows of each fold of scikit-learn's ``Repeated(Stratified)KFold``."""
+    """Yield the ascending rows of each fold of scikit-learn's ``RepeatedKFold``.
+
+    With `labels` (n,) the folds are stratified.  Those of one repetition are adjacent.
+    """
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
     splitter = RepeatedKFold if labels is None else RepeatedStratifiedKFold
@@ -204,10 +207,12 @@ def repeated_folds(
 def group_folds(
     n_folds: int, n_repeats: int, seed: int, groups: Ints, labels: Any = None
 ) -> Iterator[Ints]:
-    """Yield the ascending rows of each fold of groups (n,), of scikit-learn's group k-folds.
+    """Yield the ascending rows of each fold of groups (n,).
 
-    Where a fold holds all rows of a class, or folds are repeated, they are the first of up to
-    ``MAX_DRAWS`` random draws of which neither is true, if there is one.
+    With `labels` (n,) they are those of scikit-learn's ``StratifiedGroupKFold``.  Where a fold
+    holds all rows of a class, or the folds are those of an earlier repetition, they are the first
+    of up to ``MAX_DRAWS`` random draws of which neither is true, if there is one.
+    Else they are ``KFold`` of the groups.  Those of one repetition are adjacent.
     """
     if labels is None:
         present = np.unique(groups)
@@ -225,7 +230,11 @@ def group_folds(
 def _new_fold(
     fold: Ints, n_folds: int, counts: Ints, before: set[bytes], random: np.random.RandomState
 ) -> Ints:
-    """Return `fold` (G,) of the groups, or a draw that divides them as never before."""
+    """Return `fold` (G,) of the groups, or a draw that divides them as never before.
+
+    It leaves rows of every class outside each fold, where classes are in several groups.
+    `before` is added to.  Shapes: counts (G, k).
+    """
     found, totals, in_groups = fold, counts.sum(axis=0), (counts > 0).sum(axis=0)
     for _ in range(MAX_DRAWS):
         held_out = np.array([counts[fold == one].sum(axis=0) for one in range(n_folds)])
@@ -278,7 +287,13 @@ def _class_counts(groups: Ints, labels: Any) -> Ints:
 
 
 def _even_draws(counts: Ints, n_train: int, repeats: int, seed: int) -> Iterator[Ints]:
-    """Yield so many of G groups, the most even of some draws by the `counts` (G, k) of classes."""
+    """Yield so many of G groups, drawn so that each class gives its share of rows.
+
+    They are the most even of ``BEST_OF`` draws; of up to ``MAX_DRAWS`` where these lack a class, or
+    were drawn before.
+
+    Shapes: counts (G, k).
+    """
     random, totals = np.random.RandomState(seed % SEEDS), counts.sum(axis=0)
     before = set[bytes]()
 
@@ -308,7 +323,11 @@ def cut_splits(
     *,
     stratified: bool,
 ) -> tuple[Split, ...]:
-    """Return every split with some of its training rows, of whole groups; more contain fewer."""
+    """Return every split with some of its training rows.
+
+    The rows of a smaller number are among those of a larger one.  A grouped data set gives whole
+    groups, as many as fit.  Test and unlabelled rows stay.
+    """
     found = []
     for number, split in enumerate(splits):
         if n_train > len(split.train):
@@ -355,8 +374,9 @@ def _ranks(dataset: Dataset, train: Ints, seed: int, *, stratified: bool = True)
 def draw_splits(spec: SplitsSpec, dataset: Dataset, seed: int, where: str) -> tuple[Split, ...]:
     """Draw splits in which few points have labels.
 
-    The test part, in proportion to the classes, the labelled points and the rest come in turn from
-    one generator, so that a larger number of repeats begins with the same splits.
+    The test part is drawn first, in proportion to the classes; then the labelled points among the
+    others; the rest is unlabelled.  One ``numpy.random.default_rng(seed)`` makes all draws, so that
+    a larger number of repeats begins with the same splits.
     """
     if dataset.task == "regression":
         found = 'kind = "semi-supervised" for a data set of regression'
@@ -560,7 +580,10 @@ def _in_time(spec: SplitsSpec, dataset: Dataset, where: str) -> tuple[Split, ...
 def _drawn_by_group(
     spec: SplitsSpec, groups: Ints, labels: Floats | None, seed: int, where: str
 ) -> tuple[Split, ...]:
-    """Return splits drawn among groups, stratified by `labels` if given."""
+    """Return splits drawn among groups, stratified by `labels` if given; see :func:`make_splits`.
+
+    Where each group is left out, they are in order.
+    """
     n_groups = len(np.unique(groups))
     if spec.kind == "leave-one-group-out":
         hint = 'Set kind = "kfold", whose folds hold many groups'
@@ -637,7 +660,13 @@ def _counts(dataset: Dataset) -> str:
 def inner_folds(
     dataset: Dataset, labelled: Ints, spec: SelectionSpec, seed: int
 ) -> tuple[Ints, ...]:
-    """Return the held-out rows of each inner fold: stratified, or of whole groups."""
+    """Return the held-out rows of each inner fold.
+
+    They are those of :func:`~mkldist.data.splits.repeated_folds`, and each class is divided
+    in proportion.  There are at least two points of each class and at most as many folds, so that
+    the training rows of a fold have points of every class.  Those of a grouped data set are
+    :func:`~mkldist.data.splits.group_folds`.
+    """
     n_folds = min(spec.folds, _most_folds(dataset, labelled))
     labels = None if dataset.classes is None else dataset.class_numbers[labelled]
     if dataset.row_groups is not None:

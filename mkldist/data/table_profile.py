@@ -466,7 +466,12 @@ def inspected(
     *,
     transpose: bool = False,
 ) -> tuple[dict[str, Column], TableFormat]:
-    """Return the columns of a table as it most likely is written, and how that is."""
+    """Return the columns of a table as it most likely is written, and how that is.
+
+    A first line with a name of a column that is `known` is a header.  Numbers with units,
+    separators of thousands or decimal commas are read, and values that most likely stand for
+    missing ones are missing.
+    """
     format = PLAIN
     if extension_of(path.name) in TEXT_TABLES:
         format = likely_format(path, str(path), header, known)
@@ -540,7 +545,11 @@ def holds_label_as_row(columns: Mapping[str, Column], label: str | None) -> bool
 def joining(
     columns: Mapping[str, Column], others: Mapping[str, Column], id: str | None, where: str
 ) -> tuple[str, str]:
-    """Return the columns by which two tables share most names of rows; refuse if they do not."""
+    """Return the columns by which two tables are joined; refuse tables that share no names of rows.
+
+    That of the first table is `id` if given.  Of all pairs with different names for the rows of the
+    second table, the one is taken that shares most, of equal ones that of the same name.
+    """
     firsts = [id] if id is not None else [c.name for c in columns.values() if not c.is_real]
     pairs = [
         (len(columns[one].counts.keys() & other.counts.keys()), one == other.name, one, other.name)

@@ -129,7 +129,11 @@ class ColumnChoice:
 def feature_columns(
     names: Sequence[str], choice: ColumnChoice, where: str, beside: Collection[str] = ()
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the label column, None of a view, and the columns of numbers; refuse unclear ones."""
+    """Return the label column, None of a view, and the columns of numbers of a table.
+
+    Named columns that the table does not have or that have two roles are refused, and a table
+    without an obvious label column or without any feature.  Columns `beside` features are none.
+    """
     named = [("splits", name) for name in choice.of_splits]
     named += [("ignore", name) for name in choice.ignore]
     named += [("categorical", name) for name in choice.categorical]
@@ -233,7 +237,12 @@ def _columns(names: Sequence[str]) -> str:
 
 @dataclass
 class TableProblems:
-    """Mistakes in lengths of rows and in numbers of a table, gathered for one message."""
+    """Mistakes in the rows of a table, gathered while it is read, for one message.
+
+    They are rows of another length than the header of `n_fields`, and values of feature columns
+    that are no numbers.  `hint` says what to do about texts; by default that is set in a sweep
+    file.
+    """
 
     where: str
     n_fields: int = 0
@@ -533,7 +542,11 @@ def as_categories(texts: Sequence[str]) -> list[str]:
 
 
 def _indicators(name: str, texts: Sequence[str], where: str) -> tuple[Floats, list[str]]:
-    """Return indicators (n, k) of a column, and its sorted categories; ``?`` is missing, last."""
+    """Return the indicators of a column of categories, (n, k), and its k categories.
+
+    Categories are in the order of numbers if all are numbers, else in alphabetical order.  A
+    missing value is a category of its own, ``?``, the last.
+    """
     values = as_categories(texts)
     categories = sorted(set(values))
     longest = max(map(len, categories), default=0)
@@ -599,8 +612,9 @@ def frame_features(frame: pd.DataFrame, where: str, hint: str = BY_PANDAS) -> Fl
 def frame_numbers(frame: pd.DataFrame, row_labels: RowLabels, problems: TableProblems) -> Floats:
     """Return the columns of a frame as (n, d) float64; values that are no numbers are noted.
 
-    Text of a number is that number, ``true`` and ``false`` are 1 and 0, missing values and the
-    words for them NaN.
+    Text that holds a number counts as that number, ``true`` and ``false`` as 1 and 0; missing
+    values, and the words for them, become NaN.  Digits with underscores are texts, as they are in
+    other programs.
     """
     x = _floats(frame)
     if x is not None:

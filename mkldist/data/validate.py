@@ -64,7 +64,10 @@ def validate(
 ) -> Dataset:
     """Return the data set that an entry of a sweep file describes, of the raw data of its source.
 
-    Its summary says which rows, classes and features were chosen, dropped and filled.
+    Labels become numbers, and rows of other classes are left out; a random part of the rows is
+    drawn if the entry sets `per_class` or `n_points`; missing values are refused unless they are
+    to be filled; constant features are dropped; feature groups become column indices.  The data
+    set's summary says what was chosen, dropped and filled.
     """
     labels, n_dropped = _with_unlabelled(spec, raw, seed, splits, where)
     check_class_weight(spec.class_weight, labels.classes, where)
@@ -455,7 +458,10 @@ def _source_columns(raw: RawData, kept: Ints) -> tuple[SourceColumns, dict[str, 
 
 
 def _renumbered(groups: Groups, kept: Ints, where: str = "") -> Groups:
-    """Return groups as positions among `kept`; refuse or, without `where`, drop empty ones."""
+    """Return groups as positions among the `kept` features; dropped features leave their groups.
+
+    Groups that are then empty are refused at the place `where`, or left out without one.
+    """
     place = {int(column): position for position, column in enumerate(kept)}
     renumbered: Groups = {}
     for group, members in groups.items():

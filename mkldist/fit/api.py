@@ -242,10 +242,13 @@ def held_out_values(
     points: Sequence[SolverParams],
     weights: Sequence[Floats | None],
 ) -> list[list[Floats]]:
-    """Return decision values (h, k), by setting and fold, at rows that were not trained on.
+    """Return the values of decision functions at rows that they were not trained on.
 
-    Each problem, labels (n,) or (n, k) of all rows, is solved on the training rows of each fold,
-    its settings `points` along the method's path; solvers of all folds share passes.
+    Each problem, labels (n,) or (n, k) of all rows, is solved on the training rows of each fold, on
+    which kernels are normalised.  Its settings `points`, which differ in one parameter, follow each
+    other along the method's path, and solvers of all folds share passes.  `folds` are pairs of
+    training and held-out rows, `weights` those of the training rows of each, None for ones.  Values
+    (h, k) are returned by setting and by fold.
     """
     views = bank.views([train for train, _ in folds])
     order = [points.index(one) for one in method.along_path(points)]

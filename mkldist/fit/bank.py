@@ -120,7 +120,11 @@ def as_dataset(
     views: Mapping[str, Sequence[int | str]],
     given: dict[str, GramView],
 ) -> Dataset:
-    """Return features, with groups and views of them, and views of Gram matrices as a data set."""
+    """Return features, and views that are Gram matrices, as a data set of which kernels are made.
+
+    Groups and views name features, by name or by number from 0.  Views may name columns of texts
+    too, and stand besides those that the features were given in.
+    """
     for kind, named in (("groups", groups), ("views", views)):
         check_groups(named, kind)
     columns: dict[str, tuple[int, ...]] = {}
@@ -168,7 +172,11 @@ MOST_THREADS = 8
 
 
 def parallel_map(work: Callable[[slice], None], n_kernels: int, entries: int) -> None:
-    """Call ``work(kernels)`` for slices of all kernels in threads; raise the first error."""
+    """Call ``work(kernels)``, which releases the interpreter's lock, for slices of all kernels.
+
+    Of several threads each has one thread of linear algebra.  The first exception in the order of
+    the kernels is raised; parts that have not begun are dropped.  `entries` are those of a kernel.
+    """
     step = max(1, PART_ENTRIES // entries)
     parts = [slice(at, min(at + step, n_kernels)) for at in range(0, n_kernels, step)]
     threads = min(n_processors(), MOST_THREADS, len(parts))
@@ -187,9 +195,11 @@ Check = Literal["full", "none"]
 class Inspection:
     """Checks of single Gram matrices before a solver sees them.
 
-    ``"full"`` requires finite, symmetric and positive semi-definite matrices, and removes what
-    rounding left; ``"none"`` finite ones.  The tolerance is relative to the largest entry, and to
-    the trace.
+    ``"full"`` requires finite, symmetric and positive semi-definite matrices, averages triangles
+    that differ by rounding, and sets eigenvalues slightly below zero to zero.  ``"none"`` requires
+    finite ones.  The tolerance is that of
+    asymmetry relative to the largest entry, and of negative eigenvalues relative to the trace;
+    `where` is the place to name in a message.
     """
 
     check: Check
@@ -212,7 +222,10 @@ class Inspection:
         return cls(cast(Check, check), tolerance_of(dtype), where, repairs)
 
     def sound(self, stack: Floats, largest: float) -> npt.NDArray[np.bool_]:
-        """Return which matrices are finite, symmetric if checked, diagonals in [0, largest]."""
+        """Return which of some matrices are finite and, unless unchecked, equal their transpose.
+
+        No entry of their diagonals is negative, or larger than `largest`.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             found: npt.NDArray[np.bool_] = np.isfinite(stack.sum(axis=(1, 2)))
         diagonals = np.einsum("mii->mi", stack)
@@ -926,7 +939,10 @@ def _cross_views(
     n_new: int,
     repairs: Mapping[str, Repairs],
 ) -> dict[str, Floats]:
-    """Return the values (M, n_new, n) of each view at new points; zero where they lack it."""
+    """Return the kernel values (M, n_new, n) of each view between new points and those of a bank.
+
+    They are zero for new points that lack the view.
+    """
     for name in (*known, *grams):
         if name not in grams or name not in known:
             found = f"no matrices of {name!r}" if name in known else f"matrices of {name!r}"

@@ -121,9 +121,11 @@ them: without the normalisation of the view.
 class NewPoints:
     """Points outside a bank, at which decision functions are evaluated.
 
-    `values` yields kernels of non-zero coefficients between the new points and those of the view.
-    A combination of kernels, (t, n), of at most `cached_bytes` is cached for functions of equal
-    weights.
+    Kernels are evaluated where their coefficients are not zero, a few kernels and points at a time.
+
+    `values` yields kernels between the new points and those of the view.  Where a whole combination
+    of kernels, (t, n), takes at most `cached_bytes`, the last one is cached: functions of equal
+    kernel weights, such as those of a baseline along a grid of C, compute it once.
     """
 
     view: BankView
@@ -148,7 +150,11 @@ class NewPoints:
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
     ) -> Floats:
-        """Evaluate the functions of a solver on this bank; the values are (t,), or (t, k)."""
+        """Evaluate the decision functions of a solver, whose parameters are as it returned them.
+
+        They are as for :meth:`BankFunctions.of`; the values are (t,), or (t, k).  A GramError
+        refuses functions of another bank.
+        """
         n = self.view.n_points
         points = coefficients.shape[-1 - np.ndim(bias)]
         if len(kernel_weights) != self.view.n_kernels or points != n:
@@ -291,7 +297,11 @@ class Expansion:
         texts: TextSupport | None = None,
         index: Ints | None = None,
     ) -> Expansion:
-        """Return functions of a bank on its support points and active kernels alone."""
+        """Return functions of a bank on its support points and active kernels alone.
+
+        `kernels`, `points`, `given` and `texts` are all of the bank's, in this order; or more, of
+        which `index`, (M,) intp, says which are the bank's, in which order.
+        """
         places = functions.kernels if index is None else index[functions.kernels]
         order = np.argsort(places)
         n_texts = 0 if texts is None else len(texts.kernels)
@@ -363,7 +373,11 @@ class Expansion:
         between: Between | None = None,
         texts: Array | None = None,
     ) -> Floats:
-        """Return the sums (t, P + 1, k) of the kernels of each part (S,), then the intercept."""
+        """Return the sums (t, P + 1, k) of the kernels of each part at points, then the intercept.
+
+        `parts` (S,) name the part of each kernel, and the P of the result are in order of
+        appearance.  The other arguments are as for :meth:`values`, and so is the sum over parts.
+        """
         place = {name: number for number, name in enumerate(dict.fromkeys(parts))}
         number = [place[name] for name in parts]
         found = np.zeros((X.shape[0], len(place) + 1, len(self.bias)))
@@ -602,7 +616,10 @@ class LabelCoding:
 
 
 def _typed(names: tuple[str, ...]) -> Labels:
-    """Return names of classes as numbers where all are written as numbers are, else as text."""
+    """Return names of classes as whole numbers or numbers where all are, else as text.
+
+    A text such as ``01`` or ``1_2`` names no number: written as one, it would read otherwise.
+    """
     if not all(name_of_number(name) == name for name in names):
         return np.array(names)
     numbers = [number_of_name(name) for name in names]

@@ -70,7 +70,11 @@ def problem_on(
     spare_bytes: int | None = None,
     shared: ArrayCache | None = None,
 ) -> Problem:
-    """Return the problem of a method on a view of a bank, without what the method does not take."""
+    """Return the problem of a method on a view of a bank, without what the method does not take.
+
+    `y` (n,) or (n, k) are labels of the view's points, `groups` (M,) the groups of its kernels, and
+    the others as :class:`~mkldist.solvers.base.Problem` has them.
+    """
     return Problem(
         y,
         view.n_kernels,
@@ -120,7 +124,11 @@ class BankInputs:
         fitted_on: int | None,
         seed: int,
     ) -> BankInputs:
-        """Preprocess data by the known rows of a split, or all, and make the bank's kernels."""
+        """Preprocess the data of a bank and make its kernels.
+
+        Preprocessing is fitted on the known rows of the split `fitted_on`, which are the bank's
+        points; on all rows where it is None: a bank of fewer would round its sums in another way.
+        """
         split = None if fitted_on is None or dataset.grams is not None else splits[fitted_on]
         has_features = dataset.x is not None or dataset.sparse is not None
         return cls(
@@ -378,7 +386,12 @@ def subproblems_of(inputs: BankInputs, run: RunPlan) -> list[Subproblem]:
 
 
 def chains_of(subproblems: Iterable[Iterable[Subproblem]]) -> list[tuple[Subproblem, ...]]:
-    """Return subproblems in chains: those of a path from the strongest regularisation on."""
+    """Return the subproblems of runs in chains, in which each solver starts from the last solution.
+
+    The runs of a path are solved from the strongest regularisation to the weakest, and every class
+    and inner fold of them has a chain of its own.  A subproblem of any other run is a chain by
+    itself.
+    """
     chains: dict[tuple[object, ...], list[Subproblem]] = {}
     for subproblem in (one for of_run in subproblems for one in of_run):
         key = subproblem.run.chain, subproblem.training_view, subproblem.class_number
@@ -395,7 +408,10 @@ def drive_chains(
     begin: Callable[[Link, Any], Job | None],
     end: Callable[[Link, Solution | Exception, JobTimes], None],
 ) -> None:
-    """Solve chains of problems together, each from the state in which the last one ended."""
+    """Solve chains of problems together, each from the state in which the last solved one ended.
+
+    ``begin(link, state)`` returns the solver of a problem, or None to leave it out.
+    """
     running: dict[str, tuple[Link, Iterator[Link], Any]] = {}
 
     def following(rest: Iterator[Link], state: Any = None) -> Job | None:
@@ -489,7 +505,10 @@ def fit(
     memory_limit: int | None = None,
     isolated: bool = False,
 ) -> None:
-    """Solve runs on a bank, and hand on each as it ends; one whose solver raises has failed."""
+    """Solve runs on a bank, and hand on each as it ends.
+
+    A run whose solver raises has failed; the others go on.
+    """
     subproblems = {run.id: subproblems_of(inputs, run) for run in runs}
     training_views = list(
         dict.fromkeys(one.training_view for of_run in subproblems.values() for one in of_run)
@@ -551,7 +570,11 @@ class _Batch:
             drive_chains(bank, chains[group], self._begin, self._end)
 
     def solve_in_turn(self, kernels: FactoredKernels) -> None:
-        """Solve all subproblems one after the other, each chain from the first factors."""
+        """Solve all subproblems on factors of kernels, one after the other.
+
+        Every chain begins with the first factors, whatever others have made of theirs, so that its
+        results do not depend on the chains beside it.
+        """
         for chain in chains_of(self.subproblems.values()):
             factors, start = kernels.copy(), None
             for subproblem in chain:

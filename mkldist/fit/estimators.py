@@ -242,7 +242,10 @@ def set_bank_cache(n_bytes: int | None = None) -> ExitStack:
 def _with_strength(
     method: Method, strength: float, settings: Mapping[str, Any], name: str = ""
 ) -> dict[str, Any]:
-    """Return settings with the strength of the regulariser, unless they name one."""
+    """Return settings with the strength of the regulariser, unless they name one.
+
+    A regulariser of the user that has its own strength takes only the default, 1.
+    """
     name = name or method.hyperparameters[0]
     other, values = method.params.effective_with.get(name, ("", ()))
     if other and strength == 1.0:
@@ -348,7 +351,11 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         return zero or self.impute not in (None, "none")
 
     def _method_settings(self) -> tuple[Method, dict[str, Any]]:
-        """Return the method and its settings, the loss by the estimator's target if unset."""
+        """Return the method, and the parameters with which :func:`mkldist.solve` is called.
+
+        Where the method has several losses and none is named, it gets the first that learns the
+        target of the estimator, its default one if that does.
+        """
         from mkldist.fit.api import known_method
 
         method = known_method(self.method)
@@ -422,7 +429,12 @@ class KernelEstimator(BaseEstimator):  # type: ignore[misc]
         graph: Mapping[str, Any] | None = None,
         choose: Callable[[KernelBank], Mapping[str, Any]] | None = None,
     ) -> None:
-        """Prepare rows, make their bank, and solve problems on it, in the labels' `units`."""
+        """Prepare rows, make their bank, and solve problems on it.
+
+        Decision functions become ``centre + spread * f``, with the `units` centre and spread.
+        `graph` has the keys of ``[graph]``, for methods that use one.  `choose` returns settings
+        that it chooses on the bank.
+        """
         from mkldist.fit.api import say, solve, verbosity
 
         verbose, start = verbosity(self.verbose), time.perf_counter()
@@ -824,7 +836,10 @@ class SupervisedClassifier(KernelClassifier):
         sample_weight: Floats | None,
         weights: Floats | None,
     ) -> Calibrated:
-        """Return probabilities by weighted held-out decision values, and what they predict."""
+        """Return the probabilities by decision values of held-out rows, and what they predict.
+
+        A class whose rows weigh more has probabilities that count more, in the same proportion.
+        """
         rows, found = np.concatenate([out for _, out in folds]), np.concatenate(values)
         own = np.ones(len(numbers)) if sample_weight is None else sample_weight
         first = np.unique(numbers, return_index=True)[1]
@@ -1152,7 +1167,10 @@ class MKLClassifierCV(SupervisedClassifier):
 def _folds(
     cv: Any, y: npt.NDArray[Any], groups: Any, default: int, hint: str
 ) -> list[tuple[Ints, Ints]]:
-    """Return the training and the held-out rows of folds; `hint` helps where classes are small."""
+    """Return the training and the held-out rows of folds.
+
+    Without `cv` a class of one row, or of one group, is refused with the `hint`.
+    """
     classes, numbers = np.unique(y, return_inverse=True)
     if cv is None:
         units = np.arange(len(y)) if groups is None else np.asarray(groups)
@@ -1493,7 +1511,10 @@ class SemiSupervisedMKLClassifier(KernelClassifier):
 
 
 def _labelled(y: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which rows have a label; refuse a text for -1, and less than two classes."""
+    """Return which rows have a label; refuse those of less than two classes.
+
+    Numpy makes the text "-1" of -1 among texts; and -1, for no label, is often meant as a class.
+    """
     labels = y.tolist()
     if "-1" in labels:
         found = f"the text '-1' as the label of {pluralize(labels.count('-1'), 'row')}"

@@ -269,7 +269,11 @@ def _metric_without_probabilities(metric: Metric) -> Metric:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRuns:
-    """Complete runs of one method, whose decisions are explained by records, without a solver."""
+    """Complete runs of one method on one data set and bank, whose decisions are taken apart.
+
+    Nothing is solved again: weights and coefficients are those of the records, and the rows those
+    in the output folder of the sweep.  Only kernels with a weight are computed.
+    """
 
     source: FittedFrom
     records: Sequence[RunRecord]
@@ -393,7 +397,12 @@ class ExplainedRuns:
         n_kernels: int,
         progress: Callable[[int, int], None] | None = None,
     ) -> list[Floats]:
-        """Return the shares (N, G) of every set in decisions fitted on permuted labels."""
+        """Return the shares of every set in decisions that were fitted on permuted labels, (N, G).
+
+        The labels of each training part are permuted, those of groups of rows together, and the
+        run of its split fitted with its parameters; the shares are those at its scored rows, means
+        over the splits.
+        """
         total = [np.zeros((permutations, len(own.names))) for own in sets]
         dataset, numbers = self.source.dataset, np.arange(n_kernels)
         for place, record in enumerate(self.records):
@@ -467,10 +476,12 @@ def _changes(
     sets: KernelSets,
     numbers: Ints,
 ) -> Floats:
-    """Return the changes of functions at rows by each set, (t, G, k), from `shares` (t, S, k).
+    """Return the changes of functions at rows by each set, (t, G, k).
 
-    A change is what functions lose where the features of the set stand at their means over the rows
-    that were learnt from.  Only kernels with such features are computed again.
+    `shares` (t, S, k) are those of their kernels there, as :meth:`NewPoints.by_kernel` has them.  A
+    change is what functions lose where the features of the set stand at their means over the rows
+    that were learnt from; values that a row lacks stay so.  Only kernels with such features are
+    computed again.  `numbers` (M,) are those that the view's kernels have in the sets.
     """
     if inputs.points is None or sets.involved is None:
         raise ValueError("changes need features")
@@ -492,7 +503,10 @@ def _changes(
 
 
 def permuted_labels(dataset: Dataset, rows: Ints, draw: np.random.Generator) -> Floats:
-    """Return the labels of a data set, those of some rows, or whole groups, permuted."""
+    """Return the labels of a data set, those of some rows permuted.
+
+    Where rows belong to groups of one label each, the labels of groups are permuted.
+    """
     labels, own = dataset.y.copy(), dataset.y[rows]
     units = np.arange(len(rows)) if dataset.row_groups is None else dataset.row_groups[rows]
     _, first, unit = np.unique(units, return_index=True, return_inverse=True)

@@ -133,7 +133,9 @@ def check_method(
 ) -> None:
     """Refuse labels, weights of points, folds, groups, a Laplacian or factors that do not fit.
 
-    Of factors, `in_memory` is the number of points up to which memory would hold matrices.
+    The labels (n,) or (n, k) are finite, the target is what the method learns with its settings.
+    Of a bank of thin factors, `in_memory` is the number of points up to which memory would hold
+    matrices, and `rounded` says that factors are of float32.
     """
     columns = [np.unique(column).tolist() for column in np.atleast_2d(labels.T)]
     problem = ProblemFacts(
@@ -230,7 +232,10 @@ def label_hint(method: Method, distinct: Sequence[float], target: Target) -> str
 
 
 def weight_array(weights: Any, n: int) -> Floats | None:
-    """Return weights of the points as positive (n,) float64 of usual size; None stays None."""
+    """Return weights of the points as (n,) float64, positive; None stays None.
+
+    Like parameters, they must be neither so large nor so small that their products overflow.
+    """
     if weights is None:
         return None
     array = real_array(weights, "weights", "numbers, one a point")
@@ -262,7 +267,11 @@ def group_array(groups: Any, n_kernels: int) -> Ints:
 
 
 def checked_laplacian(laplacian: Any, n: int) -> Any:
-    """Return a Laplacian, finite, and symmetric and semi-definite to 1e-8; None stays None."""
+    """Return a graph Laplacian as a float64 array or sparse array; None stays None.
+
+    It is finite, symmetric to 1e-8 of its largest entry, and without an eigenvalue below -1e-8 of
+    its trace.
+    """
     if laplacian is None:
         return None
     from scipy import sparse
@@ -371,7 +380,11 @@ class Features:
     def of(
         cls, X: Any, where: str = "X", *, gaps: bool = False, texts: Sequence[str] = ()
     ) -> Features:
-        """Return a frame, an array or sparse array (n, d), or views, checked; `gaps` may be NaN."""
+        """Return a DataFrame, an array-like or sparse array (n, d), or views of these, checked.
+
+        A feature ``a`` of a view ``v`` is called ``v.a``.  With `gaps`, points may lack features,
+        which are NaN, and `texts`, which are columns of a DataFrame.
+        """
         if isinstance(X, Features):  # of an estimator, which has checked them
             own = canonical(X.points) if is_sparse(X.points) else X.points.copy()
             refuse_twice(X.names, where)

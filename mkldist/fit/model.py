@@ -185,7 +185,11 @@ def packed(
 def unpacked(
     descriptions: Sequence[Mapping[str, Any]], arrays: Arrays, where: str, code: Path | None = None
 ) -> tuple[Expansion, ...]:
-    """Return the functions of a file; the user's are imported from `code`, or refused."""
+    """Return the decision functions of a file.
+
+    Functions of the user are imported, `code` being the folder to search first, and must give the
+    values that they gave in the fit; if it is None, they are refused.
+    """
     kernels = [one for f in descriptions for one in (*f["kernels"], *(f["texts"] or ()))]
     names = sorted({kernel["code"] for kernel in kernels if "code" in kernel})
     if names and code is None:
@@ -223,7 +227,11 @@ def unpacked(
 def packed_points(
     parts: Sequence[Floats], texts: Sequence[Array]
 ) -> tuple[list[npt.NDArray[np.int64]], Arrays]:
-    """Return the places of each part's points among all distinct ones, and arrays of these."""
+    """Return the places of each part's points among all distinct ones, and the arrays of these.
+
+    Points are the same where all of their bits are, for NaN marks features that a point lacks, and
+    their texts are: (s, d) float64 arrays or csr_arrays, and (s, t) arrays of str objects.
+    """
     sparse = is_sparse(parts[0])
     join: Callable[..., Any] = scipy.sparse.vstack if sparse else np.concatenate
     points = scipy.sparse.csr_array(join(parts)) if sparse else join(parts)
@@ -363,7 +371,11 @@ CALIBRATE = "Fit it again: mkldist fit RESULTS --calibrate sigmoid"
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int | None = None
 ) -> Iterator[Result]:
-    """Yield ``function(item)`` of each item in order by threads, one item ahead of them at most."""
+    """Yield ``function(item)`` of each item, in order, of a function that releases Python's lock.
+
+    The calling thread takes an item when one of the threads, by default one for each processor, is
+    about to be free, so that no more than one item beyond the threads is in memory.
+    """
     threads = n_processors() if n_threads is None else n_threads
     with ThreadPoolExecutor(threads, thread_name_prefix="mkldist-predict") as pool:
         waiting: deque[Future[Result]] = deque()

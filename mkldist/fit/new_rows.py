@@ -135,7 +135,10 @@ class NewRows:
             yield Block(self._features(values, target, texts), places, ids, own, labels=labels)
 
     def _features(self, values: Any, target: Ints, texts: Mapping[str, Sequence[str]]) -> Any:
-        """Return features (r, d) of numbers, at `target`, and of categories, unknown ones 0."""
+        """Return features (r, d) of columns of numbers, which stand at `target`, and of categories.
+
+        A row of an unknown category has 0 in all features of the column, and is counted.
+        """
         columns, width = self.columns, len(self.columns.numbers)
         kept = None if columns.kept is None else np.array(columns.kept, dtype=np.intp)
         if is_sparse(values):
@@ -430,8 +433,9 @@ class GivenRows:
     def values(self, view: str, given: Array, points: Array | None, where: str) -> Floats:
         """Return kernel values between new rows and anchors, (M, t, a); NaN for rows without view.
 
-        `given` are (t, p) or (M, t, p), between new rows and p rows of the data set: those named by
-        `points`, or all n of the fit.
+        `given` are kernel values, (t, p) or (M, t, p), between new rows and p rows of the data set:
+        those named by `points`, or the n that the model was fitted on; NaN of a row without view.
+        Another shape is refused, and points without a row that the model needs.
         """
         own = self.views[view]
         stack = given[None] if given.ndim == 2 else given
@@ -490,7 +494,11 @@ class ViewRows:
         self._used = np.zeros(self.values.shape[-2], dtype=bool)
 
     def joined(self, ids: Sequence[str] | None, count: int) -> tuple[Floats, Array | None]:
-        """Return values and texts of the view for the next rows, joined by `ids`; NaN for none."""
+        """Return values and texts of the view for the next rows of the table, by their `ids`.
+
+        Features are NaN, kernels 0 and texts empty of rows that lack the view.  Rows that cannot be
+        joined, or lack a view that they must have, are refused.
+        """
         if self._positions is None:
             if self._seen + count > len(self._used):
                 raise self._other_number()

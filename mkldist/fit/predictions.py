@@ -219,7 +219,10 @@ class _Account:
         return columns
 
     def _count_odd(self, block: Block, predictions: Labels) -> None:
-        """Count rows that lack used views, texts or values, or have some far outside."""
+        """Count rows that lack a view, a text or values, or have some far outside those of the fit.
+
+        Features and views that no kernel uses do not count.
+        """
         model, x = self.model, block.x
         for column, (name, optional) in enumerate(model.texts.items()):
             if optional and block.texts is not None:

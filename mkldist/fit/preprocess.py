@@ -56,7 +56,11 @@ def in_numbers(X: Any) -> Any:
 
 
 def categories_of(X: Any, texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the categories of text of a frame's categorical columns, by name; missing is last."""
+    """Return the categories of the columns of a DataFrame of a categorical type, by name.
+
+    Columns of texts are none, nor are those whose categories are numbers or truth values.  Missing
+    values are a category of their own, the last.
+    """
     found = {}
     for name, column in X.items() if isinstance(X, pd.DataFrame) else ():
         if str(name) not in texts and of_categories(column.dtype):
@@ -95,7 +99,11 @@ def column_views(
     texts: Sequence[str],
     categories: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> tuple[dict[str, View], dict[str, View]]:
-    """Return the views of an estimator as blocks of features, and of its columns of texts."""
+    """Return the views of an estimator as blocks of features, and of its columns of texts.
+
+    Columns of X are given by number or name, several in a list, an array or a slice; `texts` names
+    those of texts.  Columns of `categories` are features for each of these, after all others.
+    """
     if missing not in CHOICES:
         hint = nearest(missing, CHOICES) if isinstance(missing, str) else ""
         expected = f"one of {', '.join(map(repr, CHOICES))}"
@@ -194,7 +202,11 @@ def _word(where: str, asked: Any, known: Sequence[str]) -> Any:
 
 
 def check_labels(y: Any, *, may_lack: bool = False) -> None:
-    """Refuse missing or infinite labels (n,) by the first such rows; -1 is one if it `may_lack`."""
+    """Refuse labels or values (n,) of which some are missing or infinite, by the first such rows.
+
+    What is no array of rows is left to scikit-learn's checks.  `may_lack` says that -1 marks rows
+    without a label.
+    """
     if y is None or hasattr(y, "toarray"):
         return
     try:
@@ -227,7 +239,10 @@ def encoded(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
 
 
 def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Floats]:
-    """Return labels in {-1, +1}, of k > 2 classes for k problems, or `shared` columns of one."""
+    """Return labels in {-1, +1}: of two classes those of one problem, of k > 2 those of k problems.
+
+    With `shared` the k are the columns of one problem.
+    """
     if n_classes == 2:
         return [np.where(numbers == 1, 1.0, -1.0)]
     columns = np.where(numbers[:, None] == np.arange(n_classes), 1.0, -1.0)
@@ -236,7 +251,11 @@ def one_against_rest(numbers: Ints, n_classes: int, *, shared: bool) -> list[Flo
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Rows of weight above zero, equal ones once; where rows weigh, ordered by content alone."""
+    """Rows of weight above zero, equal ones once.
+
+    A row of weight 2 and two equal rows are thus one and the same.  Where rows weigh or some are
+    equal, the order depends on their content alone.
+    """
 
     first: Ints  # (m,), the first row of each
     weights: Floats | None  # (m,), sums of weights; None if all are 1
@@ -246,7 +265,10 @@ class DistinctRows:
     def of(
         cls, rows: Features, sample_weight: Any, beside: Sequence[Array], *, join: bool
     ) -> DistinctRows:
-        """Return rows that differ in features, texts or a value beside; joined only with `join`."""
+        """Return the rows that differ in features, texts or a value beside these, (n,) or (n, k).
+
+        Only with `join` are equal rows made one; of others, those of weight zero are left out.
+        """
         n = rows.n_points
         weights = sample_weights(np.zeros(n), sample_weight, None)
         used = np.arange(n) if weights is None else np.flatnonzero(weights)
@@ -290,7 +312,11 @@ def _digests(rows: Features, beside: Sequence[Array], used: Ints) -> list[str]:
 
 
 def sample_weights(y: npt.NDArray[Any], sample_weight: Any, class_weight: Any) -> Floats | None:
-    """Return each row's weight, of sample times class as scikit-learn has it; None for ones."""
+    """Return the weight of each row, that of the sample times that of its class; None for ones.
+
+    `sample_weight` is (n,), zero or above, or None, and `class_weight` as scikit-learn takes it; a
+    row counts as often as it weighs where classes are balanced.
+    """
     if sample_weight is None and class_weight is None:
         return None
     if isinstance(sample_weight, Real | None):

@@ -48,7 +48,10 @@ COMBINATION_BYTES = 2**28  # of kernels between test points and training rows: o
 
 @dataclass(frozen=True, eq=False)
 class _Predictions:
-    """Decision values (t,), or (k, t), and scores of test rows, then unlabelled ones, of a run."""
+    """Decision values and scores of a run on the test rows of its split, then the unlabelled ones.
+
+    The values are (t,), or (k, t) of k > 2 classes, in the units of the labels.
+    """
 
     rows: Ints
     values: Floats
@@ -297,7 +300,11 @@ class Scorer:
 def failed_record(
     run: RunPlan, error: Exception | str, n_kernels: int, subproblem: str = ""
 ) -> RunRecord:
-    """Return the record of a failed run, with its traceback; `subproblem` names the one of many."""
+    """Return the record of a failed run on a bank of so many kernels.
+
+    The traceback of an exception goes to the provenance.  `subproblem` describes the one that
+    failed, empty for the only one.
+    """
     made_by = {**environment(), "ended": time.time()}
     if isinstance(error, str):
         return RunRecord.failed(run, error, n_kernels=n_kernels, provenance=made_by)

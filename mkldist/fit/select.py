@@ -97,9 +97,12 @@ def choose(
 ) -> Choice:
     """Choose the setting of best mean metric over the splits among those that the user allows.
 
-    Inner folds decide where the sweep has any, on the method first, as tables rank methods; else
-    the test parts, or unlabelled ones, where settings no better than a constant come last.
-    Settings with the most complete runs take part; of equal ones the first counts.
+    It is the sweep's metric on inner folds where the sweep has any.  There the method comes first:
+    the one that is best at the settings selected in each split, as tables rank methods.  Without
+    inner folds it is the metric on the test parts, or on the unlabelled parts if there are no test
+    parts; settings that are no better than a constant prediction take part only if all are.
+    Settings with runs that are not complete take part only if no other has all, and then those with
+    the most.  Of equal settings the first counts.
     """
     tree, wanted = open_results(results), settings or {}
     nodes = _nodes_at(method_nodes(tree), (dataset, bank, method), results)
@@ -369,7 +372,11 @@ def _snapshot(folder: Path, record: RunRecord) -> tuple[Dataset, tuple[Split, ..
 def with_anchors(
     dataset: Dataset, fitted: Ints, functions: Sequence[Expansion]
 ) -> tuple[GivenRows | None, tuple[Expansion, ...]]:
-    """Return the rows of given views that functions need, if any, and functions on these."""
+    """Return the rows that kernel values are needed with, and functions whose `rows` are these.
+
+    `functions` are expansions over the rows `fitted` (n,) of the data set.  The rows are None for a
+    data set without views of Gram matrices.
+    """
     if not dataset.given:
         return None, tuple(functions)
     used = [function.rows for function in functions if function.rows is not None]
@@ -395,7 +402,12 @@ Prepared = tuple[FittedFrom, RunPlan]
 def refit(
     results: Path, choice: Choice, split: int | None = None, prepared: Prepared | None = None
 ) -> Model:
-    """Fit a chosen setting on all rows, with all labels, of the data kept in the output folder."""
+    """Fit a chosen setting on all rows of its data set.
+
+    The data are those that the sweep kept in its output folder, so that a model is of the same data
+    as the results.  All labels count, those that the splits of a sweep of few labels hid among
+    them.
+    """
     source, run = prepared or prepared_fit(results, choice)
     inputs = inputs_of(source, rows_to_fit(source, split))
     if inputs.cosine and inputs.kernels is not None and inputs.kernels.given:
@@ -426,7 +438,12 @@ def refit(
 
 
 def prepared_fit(results: Path, choice: Choice, *, allow_code: bool = False) -> Prepared:
-    """Return data and checked run of a :func:`refit`; `allow_code` lets functions be imported."""
+    """Return the data and the run of a fit of :func:`refit`, with its parameters checked.
+
+    Kernel functions that are not mkldist's are imported if `allow_code` says so, the folder of the
+    sweep file searched first; otherwise a SpecError refuses them, as an InputError does parameters
+    that the method does not take.
+    """
     source = source_of(results, choice.run_ids[0])
     file = restored_manifest(results).file
     used = source.spec.model_copy(update={"banks": (source.bank,)})
@@ -565,7 +582,12 @@ def _facts(
 
 
 def calibrated(model: Model, prepared: Prepared, method: str, split: int | None = None) -> Model:
-    """Return a model with probabilities fitted to held-out values of all folds, and predictions."""
+    """Return a model with probabilities, and the predictions that are best by the sweep's metric.
+
+    The setting is fitted on all folds but one in turn, with preprocessing of its own; each class
+    is divided in proportion, or the groups of a grouped data set stay together.  The calibration is
+    fitted to the decision values of the held-out rows of all folds.
+    """
     source, _ = prepared
     dataset = source.dataset
     if dataset.classes is None or prepared[1].params.get("loss") == "one-class":
@@ -585,7 +607,11 @@ def calibrated(model: Model, prepared: Prepared, method: str, split: int | None 
 
 
 def held_out_values(prepared: Prepared, split: int | None = None) -> tuple[Ints, Floats, Ints]:
-    """Return rows (n,), all labelled or a split's, their held-out values (n, k), and folds."""
+    """Return rows of the data set, their decision values by a fit without them, and their folds.
+
+    The rows (n,) are all labelled ones, or the training rows of the split; the values are (n, 1),
+    or (n, k) of several classes.
+    """
     source, run = prepared
     dataset, selection = source.dataset, SelectionSpec()
     whole = rows_to_fit(source, split)

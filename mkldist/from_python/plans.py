@@ -189,7 +189,11 @@ def _time(seconds: float) -> str:
 
 
 def forecast_table(rows: Sequence[Forecast]) -> RenderableType:
-    """Return a forecast as a table: memory of each worker, and ``held h`` of all threads."""
+    """Return a forecast as a table for a terminal.
+
+    ``memory`` is that of each worker, ``held h`` the hours of all threads from the beginning to the
+    end.
+    """
     columns = {
         "workers": [str(one.workers) for one in rows],
         "time": [_time(one.seconds) for one in rows],

@@ -44,7 +44,11 @@ DEBUG_VARIABLE = "MKLDIST_DEBUG"
 
 
 def with_short_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Raise mistakes and interrupts from the call itself, unless ``MKLDIST_DEBUG`` is set."""
+    """Raise mistakes of the user and interrupts from the call itself.
+
+    Their message says all that a user can act on.  The environment variable ``MKLDIST_DEBUG``
+    keeps the calls within mkldist.
+    """
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

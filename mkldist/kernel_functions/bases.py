@@ -78,7 +78,11 @@ def sums_of_minima(left: Floats, right: Floats, parameter: float, out: Floats) -
 
 
 def accumulate(left: Floats, right: Floats, out: Floats, write: Term) -> None:
-    """Write the sum over features of ``write(x, z, term)``, x (r, 1), z (c,), to `out` (r, c)."""
+    """Write the sum over features of a function of both values of points to `out` (r, c).
+
+    ``write(x, z, term)`` writes the function of one feature's values, x (r, 1) and z (c,), to
+    `term` (r, c).
+    """
     write(left[:, None, 0], right[:, 0], out)
     term = np.empty(out.shape) if left.shape[1] > 1 else out
     for s in range(1, left.shape[1]):
@@ -154,7 +158,10 @@ class Tile:
         self._known.clear()
 
     def base(self, base: Base, parameter: float = 0.0) -> Floats:
-        """Return a base of all pairs, (r, c), read-only, computed once for the last parameter."""
+        """Return a base of all pairs, (r, c), not to be written to; the first call computes it.
+
+        Of one base with several parameters, the array of the last is kept.
+        """
         if base not in self._buffers:
             self._buffers[base] = np.empty(self.shape)
         out = self._buffers[base]
@@ -178,7 +185,10 @@ def mirror(square: Floats) -> None:
 
 
 def inverse_lengths(diagonals: Floats) -> Floats:
-    """Return ``1 / sqrt(k(x, x))``, which makes cosines, or 0 where ``k(x, x)`` is not positive."""
+    """Return ``1 / sqrt(k(x, x))``, or 0 where rounding or x make ``k(x, x)`` not positive.
+
+    Cosines divide by these lengths of points in the feature space of a kernel.
+    """
     lengths = np.sqrt(np.maximum(diagonals, 0.0))
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
 

@@ -133,7 +133,10 @@ class CustomFunction:
 
     @classmethod
     def named(cls, reference: str, where: str) -> CustomFunction:
-        """Import a function by ``package.module:function`` or by its entry point, or refuse it."""
+        """Import a function by ``"package.module:function"`` or the name of an entry point.
+
+        A SpecError tells of one that cannot be imported or called.
+        """
         module, _, attribute = reference.partition(":")
         version = ""
         try:

@@ -97,7 +97,11 @@ INTERSECTION = KernelFunction(
 def _share_in_common(
     common: Floats, rows: Floats, columns: Floats, out: Floats, *, symmetric: bool
 ) -> None:
-    """Write ``common / (rows + columns - common)`` to `out` (r, c); 1 for two points of nothing."""
+    """Write ``common / (rows + columns - common)`` to `out` (r, c); 1 for two points of nothing.
+
+    `common` (r, c) is what two points have in common, `rows` and `columns` what each has.  Where
+    they are the same points, `symmetric`, the share of each with itself is 1.
+    """
     np.add.outer(rows, columns, out=out)
     out -= common
     np.divide(common, out, out=out, where=out > 0.0)

@@ -166,7 +166,10 @@ def _cauchy_sums(left: Floats, right: Floats, width: float, out: Floats) -> None
 
 @compiled(fastmath={"contract"})
 def _add_features(left: Floats, columns: Floats, out: Floats) -> None:
-    """Write the sums at width 1 for points (r, s) and features (s, c), by a vectorised loop."""
+    """Write the sums at width 1 for points (r, s) and features (s, c).
+
+    The loop is vectorised, for unlike ``/`` the division of numpy asks for no zeros.
+    """
     for i in range(len(left)):
         row = out[i]
         for j in range(len(row)):

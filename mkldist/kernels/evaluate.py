@@ -164,7 +164,10 @@ def check_points(
 
 
 def check_custom(kernels: KernelList, points: Floats) -> None:
-    """Call every function of the user on a hundred points; a GramError tells of no kernel."""
+    """Call every function of the user on a hundred points as kernels see them, in equal steps.
+
+    So a GramError tells at once of a function that fails, or returns what is no kernel.
+    """
     own = np.flatnonzero(kernels.function == CUSTOM_CODE)
     some = points[:: max(1, points.shape[0] // CHECKED_POINTS)][:CHECKED_POINTS]
     for m in own.tolist():
@@ -172,7 +175,11 @@ def check_custom(kernels: KernelList, points: Floats) -> None:
 
 
 def check_scale(bank: BankSpec, kernels: KernelList, scale: str) -> None:
-    """Raise SpecError if kernel functions of a bank do not take negative values of a `scale`."""
+    """Raise SpecError if kernel functions of a bank take no scaled features.
+
+    A `scale` of ``[preprocessing]`` makes some values negative unless it is ``"none"`` or
+    ``"tfidf"``.
+    """
     restricted = np.flatnonzero(np.isin(kernels.function, _RESTRICTED))
     if not len(restricted) or scale in ("none", "tfidf"):
         return
@@ -204,7 +211,10 @@ class Presence:
 
     @classmethod
     def joined(cls, parts: list[tuple[Presence | None, int]], n_points: int) -> Presence | None:
-        """Return the presence of lists of kernels, with their numbers, joined; None if complete."""
+        """Return the presence of several lists of kernels, one after the other; None if complete.
+
+        `parts` are the presence and the number of kernels of each list.
+        """
         if all(presence is None for presence, _ in parts):
             return None
         whole = np.ones((1, n_points), dtype=bool)

@@ -79,7 +79,11 @@ class SubsetWords:
     views: tuple[str, ...] = ()  # the groups that are views
 
     def feature_sets(self, entry: KernelSpec, place: str) -> list[str | RandomSubsets]:
-        """Return the words for feature sets of an entry, once each, views and groups by name."""
+        """Return the words for feature sets of an entry, from nested lists, without repeats.
+
+        ``"views"`` and ``"groups"`` stand for the name of each view and of each other group, unless
+        a group or a feature is called so.
+        """
         flat: dict[str | RandomSubsets, None] = {}
         given = entry.features
         pending: Sequence[Features | str] = given if isinstance(given, list) else [given]
@@ -109,7 +113,11 @@ class SubsetWords:
         return f"Choose from {', '.join(known[:SHOWN])}{rest}" if known else ""
 
     def resolve(self, features: str | RandomSubsets, place: str) -> FeatureSubsets:
-        """Return the subsets that a word stands for; refuse it if unknown, empty or too large."""
+        """Return the subsets that a word stands for.
+
+        A SpecError tells of an unknown word, an empty group, random subsets of more than d
+        features, or more of them than memory holds.
+        """
         d = self.n_features
         if isinstance(features, RandomSubsets):
             return self._random(features, place)
@@ -138,7 +146,10 @@ class SubsetWords:
         return FeatureSubsets(2, features, np.array([0, len(chosen)]), chosen, label=features)
 
     def _random(self, wanted: RandomSubsets, place: str) -> FeatureSubsets:
-        """Draw subsets of given or uniform sizes k: the k smallest of d random keys."""
+        """Draw random subsets; their sizes are uniform on 1, …, d unless given.
+
+        The columns of a subset of k features are those of the k smallest among d random keys.
+        """
         d, count = self.n_features, wanted.count
         if wanted.size is not None and wanted.size > d:
             raise SpecError(f"{place}.features.size", f"{wanted.size}", f"at most {d} features")
@@ -218,7 +229,11 @@ def templates(
     custom: list[CustomKernel],
     deviations: Callable[[], Floats],
 ) -> Templates:
-    """Return the kernels that a checked entry puts on each subset; its functions join `custom`."""
+    """Return the kernels that an entry, which is checked, puts on each of the subsets.
+
+    `seed` is that of the sweep and the number of the entry, for random widths; functions of the
+    user are added to `custom`; `deviations` returns the features' standard deviations, (d,).
+    """
     if not isinstance(entry.function, str) or entry.function not in FUNCTIONS:
         return _of_user(entry, place, custom)
     function = FUNCTIONS[entry.function]
@@ -373,9 +388,12 @@ def default_family(
 ) -> tuple[KernelSpec, ...]:
     """Return the default kernels of data: few, so that none of many crowds out the others.
 
-    On each set of features, of `sizes` by name, there are Gaussians of four widths and additive
-    kernels, so that a method chooses between the two by a weight for each.  Many or sparse features
-    have a linear kernel in place of the latter; texts have spectrum kernels.
+    On each set of features there are Gaussians of four widths, which see them together, and
+    additive kernels, each of which sums up functions of single features.  So a method chooses
+    between the two by a weight for each, not by one against hundreds.  In place of an additive
+    kernel of many or of sparse features there is a linear one; texts get spectrum kernels of short
+    substrings.  `sizes` are numbers of features by the names of their sets: of all, or of each
+    view; `given` names views that are Gram matrices.
     """
     found = []
     for name, size in sizes.items():

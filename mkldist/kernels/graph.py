@@ -66,13 +66,21 @@ def graph_spec(options: Mapping[str, Any]) -> GraphSpec:
 
 
 def graph_laplacian(x: Any, spec: GraphSpec) -> scipy.sparse.csr_array:
-    """Return the Laplacian (n, n) of points (n, d), or of distances (n, n), to a power."""
+    """Return the graph Laplacian (n, n) of points (n, d), dense or sparse, to the power of `spec`.
+
+    Where the distance of `spec` is precomputed, `x` are the distances (n, n).  The result is
+    symmetric and positive semi-definite; higher powers have more nonzero entries.
+    """
     [laplacian] = graph_laplacians(x, [spec])
     return laplacian
 
 
 def graph_laplacians(x: Any, specs: Sequence[GraphSpec]) -> list[scipy.sparse.csr_array]:
-    """Return the Laplacians of graphs of the same points, alike ones by one neighbour search."""
+    """Return the Laplacians of several graphs of the same points, as :func:`graph_laplacian` does.
+
+    Graphs that differ in the number of neighbours, in weights or in the Laplacian share one search
+    of neighbours, that of the largest number.
+    """
     points = as_points(x)
     widest: dict[tuple[Any, ...], GraphSpec] = {}
     for spec in specs:

@@ -29,7 +29,10 @@ NAMED_FEATURES = 3
 
 @dataclass(frozen=True, eq=False)
 class KernelList:
-    """M kernels, each a function with a parameter on a subset of the features."""
+    """M kernels, each a function with a parameter on a subset of the features.
+
+    Subset labels and relative widths are no part of the fingerprint.
+    """
 
     function: npt.NDArray[np.uint8]  # (M,), codes of the registry of kernel functions
     parameter: npt.NDArray[np.float64]
@@ -72,7 +75,10 @@ class KernelList:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Content hash of the kernels and the user's code, without labels and relative widths."""
+        """Content hash of the kernels; subset labels are no part of it.
+
+        It contains the code of functions of the user.
+        """
         arrays = array_id(
             self.function,
             self.parameter,
@@ -87,7 +93,10 @@ class KernelList:
 
     @property
     def groups(self) -> npt.NDArray[np.intp]:
-        """Group of each kernel, (M,): those on one feature subset, or on subsets of one label."""
+        """Group of each kernel, (M,): the kernels on one feature subset, such as a view, form one.
+
+        Subsets of one label form one group.
+        """
         first: dict[str, int] = {}
         merged = np.arange(len(self.subset_indptr) - 1)
         for subset, label in self.subset_labels.items():
@@ -119,7 +128,11 @@ class KernelList:
         return {parameter.name: value for parameter, value in settings}
 
     def of_single_features(self) -> tuple[KernelList, npt.NDArray[np.intp]]:
-        """Return additive kernels as one on each feature, whose mean they are, and places."""
+        """Return the list with every additive kernel as one on each of its features.
+
+        An additive kernel is their mean.  The array has the place in this list of the kernel that
+        each of the new ones comes from.
+        """
         sizes = np.diff(self.subset_indptr)[self.subset]
         apart = (self.function == ADDITIVE.code) & (sizes > 1)
         origin = np.repeat(np.arange(len(self)), np.where(apart, sizes, 1))
@@ -142,7 +155,11 @@ class KernelList:
     def describe(
         self, kernel: int, feature_names: Sequence[str] | None = None
     ) -> dict[str, str | dict[str, Argument] | list[str] | None]:
-        """Return one kernel as JSON: ``function``, ``parameters``, ``features``, ``group``."""
+        """Return one kernel as plain words and numbers, which JSON can hold.
+
+        These are ``function``, its name; ``parameters`` by name; ``features``, their names, by
+        default ``x0``, ``x1`` and so on; and ``group``, the name of the subset if it has one.
+        """
         columns = self.features_of(kernel).tolist()
         return {
             "function": self.function_of(kernel).label,
@@ -152,7 +169,12 @@ class KernelList:
         }
 
     def columns(self) -> dict[str, Array]:
-        """Return functions and parameters as arrays over kernels, by name; NaN or None for none."""
+        """Return the function and every parameter as arrays over kernels, by name.
+
+        ``function`` holds names.  A parameter is an array of float64, NaN where a kernel has none;
+        if functions of the user take other values for it, an array of objects, None there.
+        ``relative_width`` is there if some widths were given in that way.
+        """
         functions = np.empty(len(self), dtype=object)
         columns: dict[str, Array] = {"function": functions}
         keys = np.stack([self.function, self.parameter * (self.function == CUSTOM_CODE)], axis=-1)
@@ -197,7 +219,11 @@ class KernelList:
         )
 
     def names(self, feature_names: Sequence[str] | None = None) -> list[str]:
-        """Return unique names such as ``gaussian(0.5)[all]``; repetitions end in ``~2``."""
+        """Return one unique, readable name per kernel, such as ``gaussian(0.5)[all]``.
+
+        A subset of more than three features without a label appears as ``12 features #7`` if it is
+        subset 7.  Repetitions of a name end in ``~2``, ``~3`` and so on.
+        """
         places = self.subset_names(feature_names)
         heads: dict[tuple[int, float, float], str] = {}
         names = []
@@ -269,7 +295,12 @@ ORDER_STREAM = 3  # after the streams of feature subsets
 def first_drawn(
     lists: Sequence[KernelList | None], size: int, seed: int, place: str
 ) -> list[KernelList | None]:
-    """Return the first kernels of several lists in one random order; refuse too few."""
+    """Return the first kernels of lists in an order that the seed determines; None for no kernels.
+
+    One order mixes the kernels of all lists: of features, of texts.  In each list, those of a
+    larger size begin with those of a smaller one, and with the same names.  A SpecError, at the
+    bank's `place` in the sweep file, tells of fewer kernels.
+    """
     counts = [0 if kernels is None else len(kernels) for kernels in lists]
     total = sum(counts)
     if size > total:
@@ -291,7 +322,10 @@ def first_drawn(
 
 
 def _numbered_by_use(kernels: KernelList) -> KernelList:
-    """Return the same kernels, subsets numbered as they first occur, so that names stay."""
+    """Return the same kernels, their feature subsets numbered as they first occur.
+
+    The names of kernels hold these numbers, which therefore must not depend on later kernels.
+    """
     _, first = np.unique(kernels.subset, return_index=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int32)

@@ -67,12 +67,15 @@ def fill_tiles(
     *,
     cosine: bool = False,
 ) -> None:
-    """Write the values of M kernels on t tiles of their Gram matrices to `out` (M, t, b, b).
+    """Write the values of M kernels on t tiles of their Gram matrices to `out`.
 
-    They are exactly symmetric, 1 on the diagonal of kernels that are, and 0 beyond the last point.
-    `columns` (d, n) are points, one feature a row; tiles of one of `rows` (t,) are adjacent,
-    without gaps between `cols` (t,).  With `cosine`, values of points with ``k(x, x) = 0`` become
-    0.
+    The values are exactly symmetric on diagonal tiles, and exactly 1 on the diagonal of gaussian,
+    laplacian-rbf and cosine kernels.  Entries beyond the last point are zero.
+
+    `columns` (d, n): points, one feature a row, C-contiguous. `rows`, `cols` (t,): row and column
+    of each tile; tiles of one row are adjacent, without gaps between columns. `out` (M, t, b, b)
+    float32 or float64: tiles of edge b, C-contiguous. `cosine`: divide by
+    ``sqrt(k(x, x) k(z, z))``; values of points with ``k(x, x) = 0`` become 0.
     """
     for some, is_compiled in _stretches(kernels):
         chosen = kernels.select(some) if some != slice(0, len(kernels)) else kernels
@@ -138,7 +141,10 @@ def _aligned_rows(count: int, length: int) -> Floats:
 def _shares(
     kernels: KernelList, columns: Floats, rows: Ints, cols: Ints, edge: int
 ) -> Iterator[tuple[slice, slice, Floats]]:
-    """Yield kernels, tiles, and their :func:`_wide_products` where features are many."""
+    """Yield some kernels, some tiles, and what :func:`_wide_products` yields for both.
+
+    Only the kernels of a subset of many features come with products, the others with none.
+    """
     first, whole = 0, slice(0, len(rows))
     for run in _wide_runs(kernels):
         if first < run.start:
@@ -164,7 +170,11 @@ def _wide_runs(kernels: KernelList) -> Iterator[slice]:
 def _wide_products(
     points: Floats, bases: set[int], rows: Ints, cols: Ints, edge: int
 ) -> Iterator[tuple[slice, Floats]]:
-    """Yield tiles of a row of tiles, and products and squared distances of points, (2, r, c)."""
+    """Yield the tiles of a row of tiles, and their inner products and squared distances, (2, r, c).
+
+    The distances are those of centred points, which loses few digits; what no base needs is not
+    computed.  All are exactly symmetric where rows and columns are the same points.
+    """
     seen = {INNER: points} if INNER in bases else {}
     if SQUARED in bases:
         with may_overflow():
@@ -185,7 +195,10 @@ def _wide_products(
 
 
 def _multiply(left: Floats, right: Floats, square: int | None, products: Floats) -> None:
-    """Write products of points (d, r) and (d, c), (r, c), symmetric from column `square` on."""
+    """Write inner products of points (d, r) and (d, c), (r, c).
+
+    They are symmetric from column `square` on, where both are the same points, unless it is None.
+    """
     np.matmul(left.T, right, out=products)
     if square is not None:
         i, j = np.tril_indices(len(products), -1)
@@ -193,7 +206,10 @@ def _multiply(left: Floats, right: Floats, square: int | None, products: Floats)
 
 
 def _turn_to_distances(own: Floats, others: Floats, square: int | None, products: Floats) -> None:
-    """Turn products into squared distances, by squared lengths `own` (r,) and `others` (c,)."""
+    """Turn inner products, as :func:`_multiply` writes them, into squared distances.
+
+    The squared lengths of the points are `own` (r,) and `others` (c,).
+    """
     products *= -2.0
     products += own[:, None] + others  # one sum, so that symmetric entries are equal
     np.maximum(products, 0.0, out=products)
@@ -217,7 +233,10 @@ def _fill(
     bits: Bits,
     out: Floating,
 ) -> None:
-    """Write kernels from `first` on; the scratch has bases, values and exponents."""
+    """Write kernels from `first` on, subset by subset, row by row of the matrices.
+
+    The scratch has the rows of the bases, the values, and the exponents, whose bits are `bits`.
+    """
     function, parameter, offset, subset, indptr, indices = lists
     n_points, edge = columns.shape[1], out.shape[2]
     while first < behind:
@@ -375,7 +394,10 @@ def takes(kernels: KernelList) -> bool:
 
 
 def kernel_products(kernels: KernelList, points: Floats, vectors: Floats, x: Floats) -> Floats:
-    """Return ``sum_i k_m(x, points[i]) vectors[i]``, (S, t, R); vectors (s, R) or (S, s, R)."""
+    """Return ``sum_i k_m(x, points[i]) vectors[(m,) i]`` of each kernel, (S, t, R).
+
+    `points` (s, d) and `x` (t, d); `vectors` (s, R), or (S, s, R) with those of each kernel.
+    """
     found = np.zeros((len(kernels), len(x), vectors.shape[-1]))
     of_kernels = vectors if vectors.ndim == 3 else vectors[None]
     _products(*_prepared(kernels, points, x), _rows_of(of_kernels), len(points), found)
@@ -383,7 +405,12 @@ def kernel_products(kernels: KernelList, points: Floats, vectors: Floats, x: Flo
 
 
 def kernel_forms(kernels: KernelList, points: Floats, vectors: Floats, rows: slice) -> Floats:
-    """Return the part of ``v'K_m v`` that some rows of the lower triangles have, (M, R)."""
+    """Return the part of ``v'K_m v`` that some rows of the lower triangles have, (M, R).
+
+    Values off the diagonal count twice: the parts of all rows add up to the forms.
+
+    `points` (n, d), `vectors` (n, R).
+    """
     found = np.zeros((len(kernels), vectors.shape[1]))
     prepared = _prepared(kernels, points[: rows.stop], points[:0])
     _forms(*prepared, np.ascontiguousarray(vectors.T), rows.start, rows.stop, found)
@@ -401,7 +428,10 @@ def weighted_values(kernels: KernelList, weights: Floats, points: Floats, x: Flo
 def expansion_sums(
     kernels: KernelList, points: Floats, weights: Floats, coefficients: Floats, x: Floats
 ) -> Floats:
-    """Return ``sum_m weights[m] sum_i coefficients[(m,) i, c] k_m(x, points[i])``, (t, k)."""
+    """Return ``sum_m weights[m] sum_i coefficients[(m,) i, c] k_m(x, points[i])``, (t, k).
+
+    `points` (s, d) and `x` (t, d); `coefficients` (s, k), or (S, s, k) with those of each kernel.
+    """
     if coefficients.ndim == 3:
         products = kernel_products(kernels, points, coefficients, x)
         return np.asarray(np.tensordot(weights, products, axes=1))
@@ -465,7 +495,10 @@ def _products(
     n_columns: int,
     out: Floats,
 ) -> None:
-    """Add the products of kernels at the points behind; vectors (1, R, s) or (S, R, s)."""
+    """Add the products of every kernel at the points behind those of the columns.
+
+    Vectors are (1, R, s), or (S, R, s) with those of each kernel.
+    """
     for i in range(out.shape[1]):
         for left in range(0, n_columns, WIDTH):
             width = min(WIDTH, n_columns - left)
@@ -511,7 +544,10 @@ def _sums(
     n_columns: int,
     out: Floats,
 ) -> None:
-    """Write weighted sums of kernels at the points behind, or add their products with vectors."""
+    """Write the weighted sums of all kernels at the points behind those of the columns.
+
+    Without vectors these are written themselves, else their products with vectors are added.
+    """
     for i in range(len(out)):
         for left in range(0, n_columns, WIDTH):
             width = min(WIDTH, n_columns - left)

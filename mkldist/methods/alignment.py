@@ -66,7 +66,10 @@ class AlignfParams(HingeParams):
 
 
 def align(problem: Problem, params: AlignParams) -> Steps:
-    """Align each kernel with the labels, and train; ``extra`` has the sum's ``alignment``."""
+    """Align each kernel with the labels, and train on the combination.
+
+    ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    """
     M, Hy = problem.n_kernels, _centred_labels(problem)
     found: list[float] = []  # rho of the first kernels: of all, unless the time limit comes first
     while len(found) < M and not (found and problem.clock.past(params.time_limit)):
@@ -82,7 +85,10 @@ def align(problem: Problem, params: AlignParams) -> Steps:
 
 
 def alignf(problem: Problem, params: AlignfParams) -> Steps:
-    """Align the kernels together, and train on the sum; ``extra`` has its ``alignment``."""
+    """Align the kernels with the labels, and train on their combination.
+
+    ``extra`` holds ``alignment``, the centred alignment of the combination with the labels.
+    """
     Hy = _centred_labels(problem)
     forms = yield Quadratic(Hy.reshape(problem.y.shape))
     a = np.maximum(forms.reshape(problem.n_kernels, -1).sum(axis=1), 0.0)

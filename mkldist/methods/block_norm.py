@@ -165,7 +165,11 @@ class BlockNormParams(SolverParams):
 
 
 def memory_of_components(size: ProblemSize, params: BlockNormParams) -> SolverMemory:
-    """Return the memory of a solver: products and images of the kernels at hand."""
+    """Return the memory of a solver: products and images of the kernels at hand.
+
+    These are all kernels without acceleration, or if every kernel is active in the end.  Otherwise
+    as many are expected as there are points, and several times as many if the dual is smooth.
+    """
     n, M, psi = size.n_points, size.n_kernels, params.make_regularizer()
     expected = (SMOOTH if psi.smooth_dual else 1) * max(n, FEW_KERNELS)
     every = params.acceleration != "working-set" or psi.threshold == 0.0
@@ -186,7 +190,11 @@ class DualValue(NamedTuple):
 
 
 def dual_value(loss: Loss, regularizer: Regularizer, rho: Floats, norms: Floats) -> DualValue:
-    """Return the dual value of rho (n,) of sum 0, norms (S,), scaled where psi* is infinite."""
+    """Return the dual value of a point, scaled down where psi* is infinite.
+
+    `rho` (n,) is in the loss's domain and sums to zero; `norms` (S,) are its dual norms, or upper
+    bounds of them, of the kernels that count.
+    """
     largest, bound = float(norms.max(initial=0.0)), regularizer.largest_slope
     scale = bound / largest if largest > bound else 1.0
     value = -loss.conjugate(scale * rho)
@@ -229,7 +237,11 @@ def largest_norms(traces: Floats, squared: Floats, rho: Floats) -> Floats:
 
 
 class BlockNormBounds(Search[Predictor]):
-    """Bounds with their points, at first a bias and 0; `traces` (M,) may be upper bounds."""
+    """Least primal value met, greatest dual value met, and the points that attain them.
+
+    `best` is at first a bias alone, and `lower` 0, for losses and regularisers are not negative.
+    `traces` (M,) are those of the kernels, or upper bounds of them.
+    """
 
     def __init__(
         self,
@@ -350,7 +362,10 @@ class Pace:
         return self._share * max(min(last, 1.0), self._tol) * abs(upper)
 
     def cooled(self, upper: float, entropy: float) -> float:
-        """Return the factor of the entropy of a polyhedral loss, which costs so much at 1."""
+        """Return the factor of the entropy that rounds off a polyhedral loss; it never rises.
+
+        `entropy` is the largest decrease of the inner objective that it causes at factor 1.
+        """
         allowed = COOLING * min(self._gap, 1.0) ** SOONER * abs(upper)
         self._temperature = min(self._temperature, allowed / entropy if entropy > 0.0 else 0.0)
         return self._temperature
@@ -380,7 +395,10 @@ class Pace:
         self._last_gap, self._last_steps = gap, newton_steps
 
     def grown(self, gamma: float, growth: float, size: float) -> float:
-        """Return the next penalty, usually times `growth`, at most what rounding of rho allows."""
+        """Return the next penalty, at most what rounding allows, which is less as the gap closes.
+
+        `growth` is its usual factor, and `size` is ``max_i |rho_i|``.
+        """
         limit = GAMMA_LIMIT * (1.0 + FAR * min(self._gap, 1.0))
         factor: float = growth**self._power
         return min(factor * gamma, limit / size)
@@ -407,7 +425,11 @@ class BlockNormState:
 def solve_on_working_set(
     problem: Problem, params: BlockNormParams, gamma: float, growth: float, *, proximal: bool
 ) -> Steps:
-    """Run the outer iterations of SpicyMKL or ElastMKL on a working set of kernels."""
+    """Run the outer iterations of SpicyMKL or ElastMKL on a working set of kernels.
+
+    Arguments and solution are those of :func:`.spicymkl.outer_iterations`; it asks for ``Inner``
+    too.
+    """
     loss = params.make_loss(problem.y, problem.weights)
     psi = params.make_regularizer()
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
@@ -478,7 +500,10 @@ class _Bank:
         return (yield from enlarged(iterate, chosen)), kernel_scale(iterate.rho, norms)
 
     def resume(self, start: BlockNormState, strength: float) -> Requesting[tuple[Iterate, float]]:
-        """Take over a state at another strength; return its iterate and the kernels' scale."""
+        """Take over a state at another strength; return its iterate and the kernels' scale.
+
+        rho is scaled down with the strength of the regulariser.
+        """
         scale = min(1.0, strength / start.strength)
         rho = scale * start.iterate.rho
         products = yield Matvec(start.iterate.kernels, rho)
@@ -536,7 +561,10 @@ class _Bank:
         yield from self.candidates.screen(distance, self._threshold, left=left)
 
     def violators(self, iterate: Iterate, norms: Floats) -> Ints:
-        """Return kernels outside whose norm exceeds the threshold, largest first, not too many."""
+        """Return kernels outside whose dual norm (M,) exceeds the threshold, largest first.
+
+        They are not so many that the working set more than doubles.
+        """
         outside = norms > self._threshold * (1.0 + ACTIVE_SLACK)
         outside[iterate.kernels] = False
         found = np.flatnonzero(outside)
@@ -546,7 +574,10 @@ class _Bank:
         return found[order[: most_newcomers(self._n_kernels, len(iterate.kernels), FIRST_KERNELS)]]
 
     def without_idle(self, iterate: Iterate, norms: Floats) -> Iterate:
-        """Return the iterate without zero components below the threshold; each leaves once."""
+        """Return the iterate without kernels below the threshold whose components are zero.
+
+        A kernel leaves once at most, so that none comes and goes for ever.
+        """
         kernels = iterate.kernels
         idle = (norms[kernels] < self._threshold) & ~self._dropped[kernels]
         idle &= iterate.norms == 0.0
@@ -594,7 +625,10 @@ def renewed(problem: Problem, state: Any) -> Requesting[Any]:
 
 
 def _renewed_iterate(iterate: Iterate) -> Requesting[Iterate]:
-    """Return an iterate with the components of the optimum, ``alpha_m = w_m rho``."""
+    """Return an iterate with the components that it has at the optimum.
+
+    There ``alpha_m = w_m rho``, so that the weights w_m and rho tell all about them.
+    """
     lengths = roots(iterate.products @ iterate.rho)
     w = np.divide(iterate.norms, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     products = yield Matvec(iterate.kernels, iterate.rho)

@@ -163,7 +163,11 @@ class InnerObjective:
     def hessian(
         self, point: InnerPoint, memory: Floats | None = None, *, thin: bool = True
     ) -> Requesting[Floats | ThinHessian]:
-        """Ask for the combined kernel; return the Hessian at a point, Eq. (27), perhaps thin."""
+        """Ask for the combined kernel and return the Hessian at a point, Eq. (27).
+
+        It may overwrite `memory`, a former Hessian (n, n).  It is thin where the bank answers with
+        an operator that stays one, see :func:`mkldist.optim.factored_matrix.best_form`.
+        """
         K = best_form((yield Combine(point.response.ratio, self.anchor.kernels, memory, thin=thin)))
         scales, images = self._bends(point)
         if isinstance(K, FactoredMatrix):
@@ -204,7 +208,10 @@ class InnerObjective:
 
 
 class Line:
-    """phi on the line from a point along d (n,); `changes` (S, n) are ``K_m d``."""
+    """phi on the line from a point along d (n,), at no kernel; `changes` (S, n) are ``K_m d``.
+
+    The last trial is kept: a search ends at it, so that h is computed there once.
+    """
 
     def __init__(
         self, phi: InnerObjective, point: InnerPoint, direction: Floats, changes: Floats
@@ -253,7 +260,10 @@ class DenseModel:
 
     @classmethod
     def of(cls, H: Floats, gradient: Floats, bounded: bool, *, centred: bool = True) -> DenseModel:
-        """Return the model of H, overwritten and made positive definite by a ridge."""
+        """Return the model of a Hessian H, overwritten, made positive definite by a ridge.
+
+        Its minimiser sums to zero if `centred`.
+        """
         n = len(gradient)
         diagonal = np.diagonal(H).copy()
         ridge = _least_ridge(diagonal, gradient, bounded)
@@ -343,7 +353,11 @@ class DualNewton:
     def minimise(
         self, phi: InnerObjective, start: Iterate, accuracy: float
     ) -> Requesting[tuple[Iterate, InnerPoint]]:
-        """Minimise phi until half the Newton decrement, the gain left, is at most `accuracy`."""
+        """Minimise phi; return the iterate at the minimiser, and the parts of phi there.
+
+        It stops where half the Newton decrement, an estimate of the gain left, is at most
+        `accuracy`.
+        """
         point, steps, largest = yield from self._descend(phi, start, accuracy)
         end = replace(
             start,

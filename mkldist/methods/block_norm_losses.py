@@ -126,7 +126,10 @@ class Loss(ABC):
         return 0.0
 
     def feasible(self, rho: Floats) -> Floats:
-        """Return a point of the domain near `rho`, its larger total scaled down to sum zero."""
+        """Return a point of the domain with sum zero near `rho`.
+
+        The larger of the positive and the negative total is scaled down to the other.
+        """
         inside = self.into_domain(rho)
         up, down = inside[inside > 0].sum(), -inside[inside < 0].sum()
         if up > down:
@@ -137,7 +140,11 @@ class Loss(ABC):
 
 
 class _Shifted(Loss):
-    """A loss of real values, taken relative to their median so that differences keep digits."""
+    """A loss of real values, taken relative to their median, which the bias gives back.
+
+    Differences of the values so keep their digits however far the values lie from zero, and values
+    that are all equal become exactly zero.
+    """
 
     target = Target.VALUES
 

@@ -30,7 +30,10 @@ EXPECTED = "one of importable functions, numbers and texts"
 
 
 class Component:
-    """A regulariser or a loss, which keeps its constructor's arguments as attributes."""
+    """An object that a parameter of a method takes: a regulariser, or a loss, perhaps the user's.
+
+    It keeps the arguments of its constructor in attributes of the same names, as dataclasses do.
+    """
 
     own: ClassVar[dict[str, type]] = {}
     """Classes of mkldist, whose names need no module."""
@@ -87,7 +90,10 @@ def named(value: Any) -> Any:
 
 
 def read(value: Any) -> Any:
-    """Return the component that a text makes, other values as they are; or raise ValueError."""
+    """Return the component that a text makes, and anything else as it is.
+
+    A text that makes none, or makes one of other code, raises ValueError.
+    """
     return _made(value) if isinstance(value, str) and CALL.fullmatch(value) else value
 
 

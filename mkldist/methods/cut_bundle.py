@@ -89,8 +89,10 @@ class WrapperBounds(Search[WeightedMachine]):
     ) -> None:
         """Keep the bounds of an iteration where they are the best so far, and record it.
 
-        `objective` and `lower` are those at weights (M,) and of their dual variables; `cuts` is the
-        bound by all cuts, which come from `points`.
+        `objective` is the method's at weights (M,) with their machine, and `lower` the bound by the
+        iteration's own dual variables.  `cuts` is the bound by the cuts of this iteration and those
+        before, with the mixture of their dual points that certifies it; `points` are those whose
+        cuts give it.
         """
         own = cuts is None or lower > cuts.value
         best = DualBound(lower, svm.alpha) if cuts is None or own else cuts
@@ -151,7 +153,10 @@ class MachineCuts:
         self.points: list[MachinePoint] = []  # their dual points
 
     def add(self, svm: SvmSolution, q: Floats) -> CutsBound:
-        """Add the cut of a machine with forms at most q (M,); return the least largest cut."""
+        """Add the cut of a machine; return the minimum over the simplex of the largest cut.
+
+        q (M,) are upper bounds of its ``q_m(alpha*y)``.
+        """
         self.planes.add(svm.height, -0.5 * q)
         self.points.append(MachinePoint(svm.alpha, svm.height, svm.rounding.of_form))
         minimum = self.planes.minimum()
@@ -237,7 +242,11 @@ class DualCuts:
         return CutsMinimum(game.bound, game.columns, game.rows, t)
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
-        """Return the point nearest to `centre` (S,) with no cut above level and slack, or None."""
+        """Return the point of the simplex nearest to `centre` (S,) where no cut exceeds a level.
+
+        The level is at least the minimum; a violation of `slack` may remain.  None means that the
+        level set was not reached.
+        """
         payoff = self._payoff(self._multiples_at(level))
         point, self._multipliers = nearest_below(payoff, centre, level, slack, self._multipliers)
         return point
@@ -523,7 +532,10 @@ def _rounding_of_mixture(bundle: Bundle) -> DualRounding:
 
 
 def _append(bundle: Bundle, point: DualPoint) -> None:
-    """Append the cut of a dual point, or of its largest multiple for all feasible ones."""
+    """Append the cut of a dual point, or the cuts of all its feasible multiples.
+
+    The largest multiple stands for all.  By itself its cut may lie below that of the point.
+    """
     if bundle.cuts.of_multiples:
         point = point.times(point.largest_multiple(bundle.C))
     bundle.cuts.add(point.height, point.largest_q)
@@ -566,7 +578,11 @@ def exact_bound(problem: Problem, params: HingeParams, solution: Solution) -> Re
 def binding_forms(
     problem: Problem, solution: Solution
 ) -> Requesting[list[tuple[DualPoint | MachinePoint, Floats]]]:
-    """Ask for forms (M,), or more, of all kernels at the dual points of a solution's bound."""
+    """Ask for the forms of all kernels at the dual points that give a solution its lower bound.
+
+    With each point come upper bounds (M,) of its ``q_m(alpha*y)``, added up over classes.  There is
+    none where the method stopped before a dual point gave a bound above 0.
+    """
     state, n = solution.state, problem.n_points
     points: Sequence[DualPoint | MachinePoint] = (
         state.binding if isinstance(state, BundleState | Binding) else ()

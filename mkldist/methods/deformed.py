@@ -127,8 +127,10 @@ class Deformation:
     ) -> float:
         """Return the most that rounding may have taken off ``1/2 penalty(a, f)`` and the loss.
 
-        `reach` (n,) are the roots of the diagonal of K, `f` is ``K a`` as computed, and `slopes`
-        (l,) and `curvatures` (l,) are sizes of derivatives of the loss.
+        It is infinite where its squares are too large for a float64.  `reach` (n,) are the roots of
+        the diagonal of K, a (n,) coefficients and f (n,) ``K a`` as computed; `slopes` (l,) are
+        sizes of the derivatives of the loss at the labelled points, and `curvatures` (l,) its
+        second ones, by default 1.
         """
         unsure = decision_rounding(reach, a)
         slope = 0.5 * self.gamma_a * np.abs(a) + np.abs(self.smoothed(f))
@@ -148,7 +150,10 @@ class Deformation:
         return EPS * (self.gamma_a * np.abs(a) + stiff * np.abs(f))
 
     def refined(self, K: Floats, a: Floats, right: Floats, solver: Solver) -> Floats:
-        """Refine a solution a (n, ...) of ``(gamma_a I + gamma_i L K) a = right`` by `solver`."""
+        """Return the solution of ``(gamma_a I + gamma_i L K) a = right``, iteratively refined.
+
+        a (n, ...) is a first solution; `solver` solves the system, perhaps to a few digits only.
+        """
         least, best = np.inf, a
         for _ in range(1 + REFINEMENTS):
             f = K @ a
@@ -285,7 +290,10 @@ def roughness(F: Floats, laplacian: Any) -> Floats:
 
 
 def pivoted_factor(K: Floats) -> Floats:
-    """Return F (n, r), r the numerical rank, with ``K = FF'`` up to rounding."""
+    """Return F (n, r) with ``K = FF'`` up to rounding, r the numerical rank of `K`.
+
+    No diagonal entry of ``K - FF'`` exceeds the rounding of the largest one of `K`.
+    """
     largest = float(K.diagonal().max())
     if not largest > 0.0:
         return np.zeros((len(K), 0))
@@ -297,7 +305,10 @@ def pivoted_factor(K: Floats) -> Floats:
 
 
 def inverse_root(system: Floats, shift: float) -> Floats:
-    """Return R with ``RR' = (system + shift I)^-1``; negative eigenvalues count as 0."""
+    """Return R with ``RR' = (system + shift I)^-1`` for a positive semi-definite matrix.
+
+    Rounding may leave negative eigenvalues; they count as 0.
+    """
     shifted = system.copy()
     shifted[np.diag_indices_from(shifted)] += shift
     try:

@@ -83,7 +83,10 @@ class _Hulls:
 
 
 def solve(problem: Problem, params: EasyMklParams) -> Steps:
-    """Weight the kernels by their shares of the distance, and solve on the weighted sum."""
+    """Weight the kernels by their shares of the distance, and solve on the weighted sum.
+
+    ``dual_variables`` are gamma.
+    """
     y, M = problem.y, problem.n_kernels
     counters = Counters()
     K = yield Combine(np.ones(M), thin=True)  # problem 1
@@ -121,7 +124,11 @@ def _nearest(K: Gram, y: Floats, lam: float, tol: float, counters: Counters) -> 
 def _bounded(
     signed: Floats, f: Floats, y: Floats, lam: float, reach: Floats, lower: float = 0.0
 ) -> _Hulls:
-    """Return the hulls' points with bias and bounds; `signed` is Y gamma, `f` ``K Y gamma``."""
+    """Return the hulls' points with bias and bounds.
+
+    `signed` is Y gamma and `f` is ``K Y gamma``; `reach` are the roots of the diagonal of K, (n,),
+    and `lower` is a lower bound of the least Q that is known already.
+    """
     square, scaled = max(float(signed @ f), 0.0), reach * signed
     square += form_rounding(square, float(scaled @ scaled), len(y))
     unsure = EPS * (1.0 - lam) * reach * float(np.linalg.norm(scaled))

@@ -75,7 +75,11 @@ class GlksParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: GlksParams) -> Steps:
-    """Fit the labelled points by functions of the graph kernels."""
+    """Fit the labelled points by functions of the graph kernels.
+
+    ``kernel_coefficients`` are on all points; ``coefficients`` are the residuals of the labelled
+    points, 0 elsewhere, and so are ``dual_variables``, of the lower bound.
+    """
     plain = params.acceleration == "none" or not params.bias
     solver = partial(_one_at_a_time, bias=params.bias) if plain else primalmkl.solve
     return (

@@ -82,7 +82,11 @@ class GmklParams(HingeParams):
 
 
 def solve(problem: Problem, params: GmklParams) -> Steps:
-    """Run GMKL; weights are not normalised."""
+    """Run GMKL.
+
+    ``objective`` is the least F met, ``dual_objective`` the greatest dual value met of an alpha, or
+    of a mean of several, scaled to be feasible.  Weights are not normalised.
+    """
     M, sigma, counters = problem.n_kernels, params.sigma, Counters()
     svm_at = InnerSvm(problem.y, params.C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(ORTHANT, M, params.tol, svm_at)
@@ -131,7 +135,11 @@ class Gradient(NamedTuple):
 
 
 def spectral_length(here: Gradient, last: Gradient | None, size: float) -> float:
-    """Return the length of a gradient step by Barzilai & Borwein, at most the weights' size."""
+    """Return the length lambda of a gradient step by Barzilai & Borwein.
+
+    Without a gradient step before, or with no positive curvature along it, no weight moves by more
+    than the size of the weights.
+    """
     if last is not None:
         moved, changed = here.d - last.d, here.gradient - last.gradient
         curvature = float(moved @ changed)
@@ -179,7 +187,10 @@ class MeanDuals:
         return of_mean if of_mean.value > own.value else own
 
     def _scaled(self, alpha: Floats, height: float, largest: float) -> DualBound:
-        """Return `alpha` times the largest feasible factor, and the dual value there."""
+        """Return `alpha` times the largest factor that is feasible, and the dual value there.
+
+        `largest` bounds their quadratic forms from above; `height` is as for :meth:`lower_bound`.
+        """
         in_box = self._C / max(float(alpha.max()), TINY)
         in_balls = math.sqrt(2.0 * self._sigma / max(largest, TINY))
         factor = min(in_box, in_balls)

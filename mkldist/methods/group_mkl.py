@@ -51,7 +51,10 @@ Result = TypeVar("Result")
 
 
 class KernelGroups:
-    """Groups of kernels of equal labels (M,), and factors for their sums, or their `mean`."""
+    """Groups of kernels of equal labels (M,), and the factor of each kernel in its group's sum.
+
+    `mean` asks for the mean of a group's kernels in place of their sum.
+    """
 
     def __init__(self, labels: Ints, *, mean: bool) -> None:
         _, group, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -87,7 +90,10 @@ class KernelGroups:
 
 
 def on_groups(steps: Steps, groups: KernelGroups) -> Requesting[Solution]:
-    """Run a solver on group kernels, without radii; return its solution on the bank's kernels."""
+    """Run a solver on group kernels by requests to the bank; return its solution on its kernels.
+
+    The solver asks for no radii.  The state of the solution stays that of the group kernels.
+    """
     solution = yield from asked_of_groups(steps, groups)
     return replace(solution, kernel_weights=groups.spread(solution.kernel_weights))
 
@@ -167,7 +173,11 @@ class GroupMklParams(SolverParams):
 
 
 def solve(problem: Problem, params: GroupMklParams) -> Steps:
-    """Run the Level method, or lp-norm MKL where p > 1, on the groups."""
+    """Run the Level method, or lp-norm MKL where p > 1, on the groups.
+
+    ``kernel_weights`` are equal within a group: ``e_g / s_g^2``.  ``extra`` holds ``kernel_groups``
+    and ``active_groups``, the number of groups and of those with a weight.
+    """
     groups, part, inner = _on_groups(problem, params)
     if isinstance(inner, level.LevelParams):
         steps = level.solve(part, inner)

@@ -69,7 +69,11 @@ class HessianMKLParams(HingeParams):
 
 
 def solve(problem: Problem, params: HessianMKLParams) -> Steps:
-    """Run HessianMKL; the lower bound is that of the cutting planes of the machines met."""
+    """Run HessianMKL.
+
+    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound by the
+    cutting planes of the machines met.
+    """
     M, counters = problem.n_kernels, Counters()
     C = problem.bound(params.C)
     svm_at = InnerSvm(problem.y, C, INNER_TOLERANCE * params.tol, counters)

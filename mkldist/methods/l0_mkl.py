@@ -112,7 +112,12 @@ class Support:
 
 
 def solve(problem: Problem, params: L0MklParams) -> Steps:
-    """Select at most k kernels, and solve on them."""
+    """Select at most k kernels, and solve on them.
+
+    ``objective`` is J at the weights, ``dual_objective`` the lower bound of the relaxation.
+    ``extra`` holds ``stationarity``, the relative gap of J on the kernels that have a weight,
+    unless the bounds meet.
+    """
     counters, trace = Counters(), Trace(params.trace, problem.clock)
     # Step 1: the relaxation, and the first supports.
     R, T, S = yield from _first_supports(problem, params, counters)
@@ -160,7 +165,10 @@ def solve(problem: Problem, params: L0MklParams) -> Steps:
 def _first_supports(
     problem: Problem, params: L0MklParams, counters: Counters
 ) -> Requesting[tuple[Support, Support, Support]]:
-    """Return R of the relaxation, T of its k largest weights, S of the largest; R if so few."""
+    """Return R of the relaxation, T of its k largest weights, and S of the largest one.
+
+    All three are R if it has at most k kernels.
+    """
     relaxed = yield from level.solve(problem, _level_params(params, params.tol))
     counters.count_work(relaxed.counters)
     R = Support.of(np.arange(problem.n_kernels), relaxed)
@@ -200,7 +208,11 @@ def solve_on(
     counters: Counters,
     near: Support | None = None,
 ) -> Requesting[Support]:
-    """Solve the convex problem on kernels (S,) by the Level method, from a solution `near`."""
+    """Solve the convex problem on some kernels (S,) by the Level method.
+
+    With `near`, the solution on a support that has most of these kernels, it starts from that
+    one's weights and from the cuts that bind there.
+    """
     start = None if near is None else (yield from _state_on(kernels, near, problem.y))
     part = replace(problem, n_kernels=len(kernels), start=start)
     steps, answer = level.solve(part, _level_params(params, SHARE * params.tol)), None

@@ -170,7 +170,12 @@ class LapMKLParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: LapMKLParams) -> Steps:
-    """Run LapMKL in the form that the parameters name."""
+    """Run LapMKL in the form that the parameters name.
+
+    In the shared form, ``objective`` is F where the alternation ended, which rounding may put above
+    the least F met, the last of the trace.  ``extra`` holds ``z_gradient``, the norm of dF/dz,
+    ``frank_wolfe_gap``, and ``stationarity``, which is at most tol when the run has converged.
+    """
     if params.form == "shared":
         return (yield from alternate(problem, params))
     steps = {"coupled": params.coupled, "machine": params.machine, "chi_2": params.chi_2}
@@ -239,7 +244,10 @@ def _steps(machine: SharedMachine, params: LapMKLParams) -> SingleSteps:
 
 
 def _objective(at: SharedPoint, columns: SharedColumns, machine: SharedMachine) -> float:
-    """Return F by its definition, more exact than the machine's, and its rounding."""
+    """Return F by its definition, and what rounding may have taken off it.
+
+    The machine's own value is less exact, because its R contains ``K_m L K_m``.
+    """
     used = at.d[columns.kernels] > 0.0
     kernels, v, norms = columns.kernels[used], columns.v[used], machine.norms
     d = at.d[kernels]
@@ -405,7 +413,10 @@ class SharedMinimum(SharedPoint):
 
 
 class SharedMachine:
-    """Minimise F over z = (alpha, b) at one d after another, to a `share` of F as gap on H."""
+    """Minimise F over z = (alpha, b), for one vector of weights after another.
+
+    `share` is the gap of the machine on H, relative to F, at which to stop.
+    """
 
     def __init__(
         self, norms: Deformation, loss: SquaredLoss, share: float, counters: Counters
@@ -416,7 +427,10 @@ class SharedMachine:
         """Roots of the diagonals of the kernels that were asked for, by kernel."""
 
     def start(self, d: Floats, n: int) -> Requesting[tuple[Floats, Floats]]:
-        """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin, and keep them."""
+        """Ask for K and R (n, n) at the weights `d` (M,) at which runs begin.
+
+        Runs of other labels and of other gammas begin at the same K and N, which are kept.
+        """
         kept, n_kernels = self.norms.kept, len(d)
         if kept is None or not kept.kernels_id or self.norms.gamma_i == 0.0:
             return (yield from self.matrices(d, n))
@@ -494,7 +508,11 @@ class SharedMachine:
 
 
 class RidgedInverse:
-    """The inverse of a semi-definite R plus a ridge like rounding, which keeps solutions small."""
+    """The inverse of a positive semi-definite R plus a ridge of the size of rounding; 0 where R is.
+
+    The ridge keeps solutions small.  Along eigenvectors of R with tiny eigenvalues, large
+    coefficients would change no decision and only cost digits.
+    """
 
     def __init__(self, R: Floats) -> None:
         ridge = RIDGE * float(R.diagonal().max())
@@ -699,7 +717,10 @@ def _constant(
     *,
     bias: bool,
 ) -> Solution:
-    """Return the best constant, 0 without a bias: the solution of a run without time."""
+    """Return the best constant, 0 without a bias, which needs no kernel, with the lower bound 0.
+
+    It is the solution of a run whose time is up before the kernels are deformed.
+    """
     y = problem.y[deformation.labelled]
     b = loss.best_bias(np.zeros(len(y))) if bias else 0.0
     r = loss.residual(np.full(len(y), b))
@@ -735,7 +756,12 @@ def _components(
     forms: Floats,
     doubtful: Bools,
 ) -> Requesting[_Components]:
-    """Ask for kernels in use or doubtful; return the components, and bounds of `forms` (M,)."""
+    """Ask for the kernels in use and the doubtful ones; return the components of a solution.
+
+    `forms`, (M,), are quadratic forms of the residuals r, (l,): those of the kernels asked for
+    become upper bounds that no error can break.  A kernel is doubtful, (M,), where rounding may
+    have changed its form by more than the tolerance allows.
+    """
     d, c = inner.kernel_weights, inner.coefficients
     active = np.flatnonzero(d)
     found = _Components(np.empty((len(active), n)), np.zeros(n))
@@ -779,7 +805,11 @@ def _on_all_points(
     *,
     bias: bool,
 ) -> Requesting[Solution]:
-    """Return the predictor on the bank's kernels, or `constant`, with F and a lower bound."""
+    """Return the predictor on the bank's own kernels, with F and a lower bound there.
+
+    `inner` is the solution of PrimalMKL on the deformed kernels with `params`; `constant`, the best
+    constant, replaces a predictor that rounding made worse.
+    """
     first, n, doubts = deformed.deformations[0], problem.n_points, deformed.doubts
     labelled, spread = first.labelled, first.spread
     y = problem.y[labelled]

@@ -72,7 +72,11 @@ class LapSVMParams(ManifoldParams):
 
 
 def solve(problem: Problem, params: LapSVMParams) -> Steps:
-    """Solve the machine; ``dual_variables`` is ``r * y`` on the labelled points."""
+    """Solve the machine.
+
+    ``dual_variables`` is ``r * y`` on the labelled points, 0 elsewhere; ``extra`` holds
+    ``early_stopped``, 1 if the predicted classes settled before the tolerance was met.
+    """
     weights = _weights(problem.n_kernels, params.kernel_number)
     K = yield Combine(weights)
     norms = Deformation.of(problem, params)
@@ -143,7 +147,10 @@ class LapObjective:
         return self.point(zeros, zeros, zeros)
 
     def gap_bound(self, z: LapPoint) -> float:
-        """Return an upper bound, with rounding, of ``F - dual`` at z, whose bias is optimal."""
+        """Return an upper bound of ``F - dual`` at z, whose bias is optimal.
+
+        It includes the most that rounding may have changed in F and s.
+        """
         unsure = decision_rounding(self.reach, z.alpha)
         unsure_s = self.norms.stiffness(len(unsure)) * unsure
         unsure_s[self.norms.labelled] += self.loss.weighted(unsure[self.norms.labelled])
@@ -191,7 +198,10 @@ def newton(F: LapObjective, run: Run) -> StopReason:
 
 
 def conjugate_gradients(F: LapObjective, run: Run) -> StopReason:
-    """Take steps of conjugate gradients, preconditioned by K (PCG): the gradient K s becomes s."""
+    """Take steps of conjugate gradients, preconditioned by K (the paper's PCG).
+
+    The gradient in alpha is K s; preconditioned it is s, so that no system is solved.
+    """
     n, z = len(F.K), run.best
     run.counters.svm_solves += 1
     # The first direction is minus the preconditioned gradient; the best constant has no slope in b.

@@ -124,7 +124,11 @@ class Standstill:
         self._least, self._idle = math.inf, 0
 
     def after(self, width: float) -> bool:
-        """Return True if `PATIENCE` iterations at the same kernels left bounds wider."""
+        """Return True if the last `PATIENCE` iterations did not narrow the bounds to below a width.
+
+        The width, over the kernels at hand, grows only where kernels join, which begins a new
+        count.
+        """
         if width < (1.0 - PROGRESS) * self._least or width > self._least:
             self._least, self._idle = width, 0
         else:

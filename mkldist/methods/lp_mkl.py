@@ -57,7 +57,11 @@ class LpMklParams(HingeParams):
 
 
 def solve(problem: Problem, params: LpMklParams) -> Steps:
-    """Alternate between the machine and the closed-form weights; ``objective`` is J(d)."""
+    """Alternate between the machine and the closed-form weights.
+
+    ``objective`` is the least J(d) met, ``dual_objective`` the greatest value met of
+    ``1'alpha - 1/2 ||q||_{p*}``.
+    """
     M, p, counters = problem.n_kernels, params.p, Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)
@@ -143,7 +147,11 @@ class Anderson:
         self._history.clear()
 
     def mix(self, point: Floats, image: Floats, scale: Floats) -> Floats:
-        """Remember ``T(point) = image``; return the next point (k,); `scale` is of residuals."""
+        """Remember ``T(point) = image`` and return the accelerated next point, all (k,).
+
+        `scale` are non-negative factors of the residual's entries in the norm to be minimised.  The
+        image itself is returned as long as no other point is known.
+        """
         residual = image - point
         self._history.append((point, residual))
         if len(self._history) == 1:
@@ -158,7 +166,11 @@ ASCENT = 1e-13  # relative increase of the objective that is rounding, not ascen
 
 
 class LogWeights:
-    """Logarithms of weights (M,); ``admissible(mixed, plain)`` returns the nearest admissible."""
+    """Kernel weights of the current iterate, as logarithms `log` (M,); -inf stands for zero.
+
+    ``admissible(mixed, plain)`` returns the admissible logarithms nearest to the mixed ones, given
+    the method's `plain` update, from which the current ones were mixed.
+    """
 
     def __init__(self, log: Floats, admissible: Callable[[Floats, Floats], Floats]) -> None:
         self.log = self.plain = log
@@ -180,7 +192,12 @@ class LogWeights:
         self.log = self.plain = log
 
     def update(self, plain: Floats, sensitivity: Floats) -> None:
-        """Take an update (M,), mixed by `sensitivity` (M,) if the same weights are zero."""
+        """Take an update (M,); mix it with the last ones if the same weights are zero as before.
+
+        `sensitivity` (M,) are sizes of the objective's derivatives in the weights.  The mixing
+        counts the error of each logarithm in proportion to weight times derivative, so that
+        negligible weights do not disturb it.
+        """
         seen = np.isfinite(plain)
         if not np.array_equal(seen, np.isfinite(self.log)):
             self.replace(plain)

@@ -191,7 +191,10 @@ class _MeanHinge(NamedTuple):
 
 
 def _mean_hinge(f: Floats, y: Floats, unsure: Floats) -> _MeanHinge:
-    """Return the mean hinge loss of f (l,) with errors up to `unsure`, and its best bias."""
+    """Return the mean hinge loss at the best bias, and that bias.
+
+    It is an upper bound for all errors up to `unsure`, (l,), of the decisions f without bias.
+    """
     b = best_bias(f, y)
     slack = 1.0 - y * (f + b)
     at_most = np.where(slack > -unsure - EPS, np.maximum(slack, 0.0) + unsure, 0.0)

@@ -84,7 +84,12 @@ class _Point(NamedTuple):
 
 
 def solve(problem: Problem, params: MKLSVMParams) -> Steps:
-    """Alternate between the machines and the weights (the paper's Table 1)."""
+    """Alternate between the machines and the weights (the paper's Table 1).
+
+    ``objective`` is the least F met, ``dual_objective`` the greatest lower bound met;
+    ``dual_variables`` is beta times s; ``extra`` holds ``factorisations``, the number of matrices P
+    factorised, whatever the number of classes.
+    """
     counters = Counters()
     svm = ManifoldSvm(problem, params.gamma_a, params.gamma_i, params.tol, counters)
     # Step 1: weights and a lower bound from dual variables that need no machine.
@@ -175,7 +180,10 @@ def _best_on_ray(machines: Machines, t: Floats, gamma_sigma: float) -> _OnRay:
 
 
 def _best_factor(gain: float, square: float, quartic: float, reach: float) -> float:
-    """Return the maximiser of a quartic over [0, reach]; 0 where it is too small."""
+    """Return the maximiser of ``gain s - square s^2 - quartic s^4`` over [0, reach].
+
+    It is 0, which is feasible too, where the maximiser is too small for a float64.
+    """
 
     def slope(s: float) -> float:
         return gain - 2.0 * square * s - 4.0 * quartic * s**3

@@ -179,7 +179,11 @@ class PrimalMKLParams(SolverParams):
 
 
 def solve(problem: Problem, params: PrimalMKLParams) -> Steps:
-    """Run PrimalMKL; on the simplex with many kernels by default on a working set."""
+    """Run PrimalMKL; on the simplex with many kernels by default on a working set.
+
+    ``objective`` is the least F met, ``dual_objective`` the greatest dual value; ``dual_variables``
+    is ``y * r`` for the squared hinge, else r, of this dual value.
+    """
     if params.machine == "one-step":
         return (yield from alternate_by_single_steps(problem, params))
     plain = params.acceleration == "none" or params.norm > 1.0 or problem.n_kernels <= SMALL
@@ -270,7 +274,10 @@ def squared_loss(params: PrimalMKLParams, y: Floats, weights: Floats | None = No
 
 
 def machine_of(params: PrimalMKLParams, problem: Problem, counters: Counters) -> PrimalMachine:
-    """Return the machine, whose gap replaces the paper's ``||grad_z|| < chi_2`` (line 6)."""
+    """Return the machine of a problem, whose gap is a small share of the tolerance.
+
+    The machine stops by this gap, in place of the paper's ``||grad_z|| < chi_2`` (line 6).
+    """
     share = (INNER_SHARE * params.tol) ** 2
     loss = squared_loss(params, problem.y, problem.weights)
     return PrimalMachine(loss, params.lam, params.inner, share, counters)
@@ -326,7 +333,10 @@ class _Passes:
     def visit(
         self, r: Floats, b: float, upper: float, energy_of_a: float = 0.0
     ) -> Requesting[Floats]:
-        """Bound the optimum by a feasible r, screen; return ``a'K_m a`` (M,) at ``a = r / lam``."""
+        """Bound the optimum from below by a feasible residual, and screen kernels.
+
+        Returns ``a'K_m a`` at ``a = r / lam``, (M,); 0 for screened kernels.
+        """
         lam, candidates = self._machine.lam, self._kernels.candidates
         q = yield from self._kernels.visit_all(r[None] / lam)
         q = np.maximum(q[:, 0], 0.0)
@@ -395,7 +405,11 @@ def solve_on_working_set(problem: Problem, params: PrimalMKLParams) -> Steps:
 def _first(
     start: Any, machine: PrimalMachine, kernels: WorkingSet, passes: _Passes
 ) -> Requesting[Iterate]:
-    """Return the first iterate: of a path's last end, or of a pass at the best constant."""
+    """Return the first iterate.
+
+    A pass at the residual of the best constant picks the first kernels, with equal weights.  On a
+    path the first iterate is the point at which the previous solver ended.
+    """
     if isinstance(start, WorkingSetStart):
         kernels.take(start.kernels)
         passes.go_on(start)
@@ -424,7 +438,11 @@ class Iterate:
 
 
 def z_step(machine: PrimalMachine, now: Iterate, d: Floats, K: Gram, coupled: bool) -> Iterate:
-    """Return the minimum over z at new weights (lines 5 to 10, repeated until z is optimal)."""
+    """Return the minimum over z at new weights (lines 5 to 10, repeated until z is optimal).
+
+    A coupled step from the last weights is shortened where its end lies too far; the paper's step
+    needs no search, because it descends by itself.
+    """
     end = Iterate(d, K, machine(K, now.z.alpha))
     return _searched(machine, now, end) if coupled else end
 
@@ -469,7 +487,10 @@ def _model_minimum(
 
 
 def _searched(machine: PrimalMachine, now: Iterate, end: Iterate) -> Iterate:
-    """Return the end of a step, or the point on the way where the slope of J vanishes."""
+    """Return the end of a step, or the point on the way where the slope of J vanishes.
+
+    The slope along the change of K is ``-lam/2 a'(change)a`` at ``a = r / lam``.
+    """
     change = moved(end.K, -1.0, now.K)
 
     def slope(z: PrimalPoint) -> float:
@@ -546,7 +567,10 @@ class _Chosen(NamedTuple):
 
 
 def quadratic_forms(d: Floats, a: Floats) -> Requesting[Forms]:
-    """Ask for the forms at a (n,) by one pass, and for products that the weight step needs."""
+    """Ask for the forms of all kernels at a (n,) by one pass over the bank.
+
+    The pass asks for the products too where the weight step will need most of them.
+    """
     if len(d) <= COLUMNS and 2 * np.count_nonzero(d) >= len(d):
         products: Floats = yield Matvec(np.arange(len(d)), a)
         return Forms.of(a, products)
@@ -618,7 +642,11 @@ def dual_value(
     q: Floats,
     energy_of_a: float = 0.0,
 ) -> float:
-    """Return the dual value of a feasible residual r (n,): a lower bound of J for all weights."""
+    """Return the dual value of a feasible residual r (n,): a lower bound of J for all weights.
+
+    b is a bias near the optimal one, which only saves digits; q (M,) is ``a'K_m a`` at ``a = r /
+    lam``, and `energy_of_a` the :func:`energy` of a, for the rounding of the forms.
+    """
     largest = q + form_rounding(q, np.full_like(q, energy_of_a), len(r))
     return machine.loss.dual_value(r, b) - 0.5 * machine.lam * weights.largest(largest)
 
@@ -633,7 +661,11 @@ def best_solution(
     extra: Mapping[str, float] = UNSCREENED,
     state: object = None,
 ) -> Solution:
-    """Return the solution at the best point met, by default certified by `bounds`."""
+    """Return the solution at the best point met.
+
+    Its certificate, the lower bound over all kernels with its residual, is by default that of
+    `bounds`.
+    """
     d, z = bounds.best
     lower, r = (bounds.lower, bounds.dual_point) if certificate is None else certificate
     return bounds.finish(
@@ -717,7 +749,11 @@ def suboptimality(weights: WeightSet, d: Floats, gradient: Floats) -> float:
 
 
 def alternating_objective(G: Floats, q: Floats, lam: float, loss: SquaredLoss, b: float) -> Smooth:
-    """Return ``d -> F(alpha, b, d)``, with its gradient, of G (n, k) of ``K_m alpha``, q (k,)."""
+    """Return ``d -> F(alpha, b, d)`` with its gradient ``lam/2 q - G'r``, at fixed alpha and b.
+
+    G (n, k) holds ``K_m alpha`` as columns, the paper's kernel cache; q (k,) is ``alpha' K_m
+    alpha``.
+    """
 
     def F(d: Floats) -> tuple[float, Floats]:
         r = loss.residual(G @ d + b)
@@ -747,7 +783,11 @@ class ValueModel:
     def of(
         cls, system: SupportSystem | ThinSupportSystem, lam: float, G: Floats, q: Floats, f: Floats
     ) -> ValueModel:
-        """Return the model at the minimum over z, by rows sv of ``K_m a`` and ``K a``, and q."""
+        """Return the model at the minimum over z.
+
+        G (n_sv, k) and f (n_sv,) are the rows sv of the columns ``K_m a`` and of ``K a``, and q
+        (k,) is ``a'K_m a``; `system` solves with ``K_sv + lam I``, or with the lam of each point.
+        """
         root = np.sqrt(lam)
         B = root * system.projected(np.column_stack([G, f]))
         return cls(-0.5 * lam * q, np.ascontiguousarray(B[:, :-1]), B[:, -1])
@@ -759,7 +799,11 @@ class ValueModel:
         return value, self.gradient + self.B.T @ change
 
     def minimum(self, weights: WeightSet, d: Floats, share: float) -> Floats:
-        """Return a minimiser over the set, from d (k,), of a share of d's suboptimality."""
+        """Return a minimiser over the set, from d (k,), whose suboptimality is reduced to a share.
+
+        Where lam is far below the precision of K, rounding may leave no finite minimum; `d` is
+        returned then.
+        """
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             gap = share * suboptimality(weights, d, self(d)[1])
             if weights.is_simplex:

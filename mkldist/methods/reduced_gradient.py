@@ -82,7 +82,11 @@ Machine = Callable[[CombinedKernel], SvmSolution]
 
 
 class SimplexPath:
-    """Weights from `d` along D, past kernels that reach zero, on the simplex by a reference."""
+    """Weights from `d` along D, past kernels that reach zero; a reference kernel keeps their sum.
+
+    d (M,) is in the simplex, and D (M,) not negative where d is zero.  `newton_like` says that D is
+    scaled so that a step of 1 is a good guess; kernels that leave beyond it are not tried.
+    """
 
     def __init__(self, d: Floats, D: Floats, reference: int, *, newton_like: bool = False) -> None:
         self._d, self._D, self._reference = d, D, reference
@@ -168,7 +172,10 @@ class LineSearch:
     def search(
         self, path: SimplexPath, kernel: CombinedKernel, svm: SvmSolution
     ) -> Requesting[Floats]:
-        """Return the weights where the value along a path stops falling, its start if none does."""
+        """Return the weights where the value along a path has almost stopped falling.
+
+        They are those of the path's start, of combined `kernel` and machine, when nothing descends.
+        """
         along = yield from self.combined(path.direction(0))
         if not slope_along(svm, along) < 0.0:
             return path.weights(0)
@@ -242,7 +249,10 @@ def step_along(
     first: float | None = None,
     end_slope: float | None = None,
 ) -> float:
-    """Return a step gamma at which the slope of J along D, of kernel `along`, has shrunk."""
+    """Return a step gamma at which the slope of J along D, of combined kernel `along`, has shrunk.
+
+    The other arguments are those of :func:`mkldist.optim.descent.root_of_slope`.
+    """
 
     def slope_at(step: float) -> float:
         return slope_along(machine(kernel.plus(step, along)), along)
@@ -251,7 +261,11 @@ def step_along(
 
 
 def normalised(d: Floats, start: Floats) -> Floats:
-    """Return `d` on the simplex without tiny weights; `start` where rounding loses their sum."""
+    """Return `d` on the simplex, weights at rounding level set to zero.
+
+    A direction whose entries differ by more than rounding resolves loses the sum of one: then the
+    search has found nothing, and `start` is returned.
+    """
     d = np.where(d > ZERO_WEIGHT, d, 0.0)
     total = float(d.sum())
     if abs(total - 1.0) > SUM_ERROR:
@@ -293,8 +307,9 @@ def memory_of_descent(size: ProblemSize, params: ReducedGradientParams) -> Solve
 def reference_kernel(d: Floats, last: int | None) -> int:
     """Return the kernel that balances the changes of the others, from the last one, None at first.
 
-    The last one stays while its weight is at least half the largest, the paper's choice, because
-    what was learnt means nothing for another.
+    The paper takes the kernel of the largest weight.  Here the last reference stays while its
+    weight is at least half the largest, because reduced gradients, and the curvature learnt from
+    their changes, mean nothing for another reference.
     """
     if last is None or d[last] < REFERENCE_SHARE * d.max():
         return int(d.argmax())
@@ -302,7 +317,10 @@ def reference_kernel(d: Floats, last: int | None) -> int:
 
 
 def steepest_direction(d: Floats, gradient: Floats, reference: int) -> Floats:
-    """Return the negative reduced gradient (12), (M,), in which weights of zero only grow."""
+    """Return the negative reduced gradient, the direction D (M,) of (12).
+
+    A kernel of weight zero stays there unless its weight would grow.
+    """
     reduced = gradient - gradient[reference]
     D: Floats = np.where((d > 0) | (reduced < 0), -reduced, 0.0)
     D[reference] = 0.0
@@ -341,7 +359,11 @@ class QuasiNewton:
 
 
 class KinkSteps:
-    """Steps of the Level method from weights where no reduced gradient descends."""
+    """Steps of the Level method, from weights where no reduced gradient descends.
+
+    Before the first such step no cutting plane is kept, so that a descent that meets no kink pays
+    nothing.
+    """
 
     def __init__(self, n_kernels: int) -> None:
         self.cuts = MachineCuts(n_kernels)  # the cutting planes
@@ -389,7 +411,11 @@ class RestrictedBound:
         return gap <= solved(self._tol, self._gap_of_pass)
 
     def first_kernels(self, weights: Floats | None = None) -> Requesting[None]:
-        """Take the kernels of non-zero weights (M,), or of the largest q_m at equal alpha."""
+        """Take the kernels of weights (M,) that are not zero.
+
+        Without weights, those of the largest q_m where the dual variables are equal within each
+        class.
+        """
         if self._kernels.everything:
             return
         if weights is None:
@@ -400,7 +426,10 @@ class RestrictedBound:
         self._bounds.improve_lower(0.0, np.zeros_like(self._y))
 
     def largest_forms(self, svm: SvmSolution, q: Floats) -> Floats:
-        """Return upper bounds of q (S,) with ridges, whose rounding is the same for all kernels."""
+        """Return upper bounds of q (S,) with ridges, in spite of rounding, on the working set.
+
+        Their rounding, the same for all kernels, makes bounds hold and changes no step.
+        """
         return self._largest(_own_point(svm), q, self._kernels.kernels)
 
     def improve(self, svm: SvmSolution, q: Floats, cuts: CutsBound) -> None:
@@ -416,7 +445,11 @@ class RestrictedBound:
         self._bounds.own = Own(svm.objective, dual if self._kernels.everything else math.nan)
 
     def visit_all(self, svm: SvmSolution, cuts: MachineCuts) -> Requesting[Floats]:
-        """Bound the optimum by a pass, enlarge the working set; return newcomers' forms (K,)."""
+        """Bound the optimum over all kernels by a pass, and enlarge the working set.
+
+        Return the machine's largest forms (K,) at the kernels that joined; the cuts take these
+        kernels too.
+        """
         kernels, bounds, point, own = self._kernels, self._bounds, self._point, _own_point(svm)
         alphas = np.stack([point.alpha, own.alpha])
         q = yield from kernels.visit_all(alphas * self._y)
@@ -460,7 +493,11 @@ def descend(
     ridges: Floats,
     bounds: WrapperBounds,
 ) -> Requesting[StopReason]:
-    """Descend from first kernels or a solution, with ridges r_m (M,); say why it stops."""
+    """Descend from equal weights of the first kernels, or from a solution; say why it stops.
+
+    `ridges` (M,) are the numbers r_m that are added to the diagonals; `machine` solves the inner
+    problem on a combined kernel, and `bounds` takes the bounds of the optimum over all kernels.
+    """
     kernels = WorkingSet(problem.n_kernels, everything=params.acceleration == "none")
     restricted = RestrictedBound(problem.y, params.tol, kernels, ridges, bounds)
     start = problem.start.weights if isinstance(problem.start, Binding) else None

@@ -118,7 +118,15 @@ class Regularizer(Component, ABC):
 
 @dataclass(frozen=True)
 class ElasticNet(Regularizer):
-    """``lam [(1 - mix) s + mix/2 s^2]``, Eq. (43); mix 0 is block 1-norm, 1 uniform weights."""
+    """``lam [(1 - mix) s + mix/2 s^2]``, Eq. (43); mix 0 is block 1-norm, mix 1 uniform weights.
+
+    Parameters
+    ----------
+    lam : float
+        Strength.
+    mix : float
+        Share of the squared norm, in [0, 1].
+    """
 
     lam: float
     mix: float
@@ -169,7 +177,15 @@ def uniform(lam: float) -> ElasticNet:
 
 @dataclass(frozen=True)
 class BlockQ(Regularizer):
-    """``(lam/q) s^q`` with 1 < q <= 2."""
+    """``(lam/q) s^q`` with 1 < q <= 2.
+
+    Parameters
+    ----------
+    lam : float
+        Strength.
+    q : float
+        Exponent.
+    """
 
     lam: float
     q: float

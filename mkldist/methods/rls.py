@@ -54,13 +54,19 @@ class LapRLSParams(RLSParams, ManifoldParams):
 
 
 def rls(problem: Problem, params: RLSParams) -> Steps:
-    """Fit the labelled points."""
+    """Fit the labelled points.
+
+    ``dual_variables`` is ``r * y`` on the labelled points.
+    """
     deformation = Deformation(None, params.gamma_a, 0.0, np.flatnonzero(problem.y))
     return (yield from _least_squares(problem, params, deformation))
 
 
 def laprls(problem: Problem, params: LapRLSParams) -> Steps:
-    """Fit the labelled points by a function that is smooth on the graph."""
+    """Fit the labelled points by a function that is smooth on the graph.
+
+    ``dual_variables`` is ``r * y`` on the labelled points.
+    """
     return (yield from _least_squares(problem, params, Deformation.of(problem, params)))
 
 
@@ -96,7 +102,10 @@ def _least_squares(problem: Problem, params: RLSParams, deformation: Deformation
 
 
 def closed_form(H: Floats, y: Floats, bias: bool, weights: Floats | None = None) -> Floats:
-    """Return c (l,) with ``(H + W^-1) c + b 1 = y`` and ``1'c = 0``; without bias, b is 0."""
+    """Return c (l,) with ``(H + W^-1) c + b 1 = y`` and ``1'c = 0``; without bias, b is 0.
+
+    H (l, l) is the block Kd; `weights` (l,), by default 1, are the diagonal of W.
+    """
     w = np.ones(len(y)) if weights is None else weights
     root = np.sqrt(w)
     R = root[:, None] * inverse_root(root[:, None] * H * root, 1.0)

@@ -83,7 +83,13 @@ class RMKLParams(ReducedGradientParams):
 
 
 def solve(problem: Problem, params: RMKLParams) -> Steps:
-    """Run R-MKL, with :func:`radius_report` as ``extra``."""
+    """Run R-MKL.
+
+    ``objective`` is the least primal value (17) met, ``dual_objective`` the greatest lower bound:
+    of the dual at the alpha met and, after a kink, of their cutting planes.  ``extra`` is the
+    result of :func:`radius_report`, and with ``random_weights`` that of
+    :func:`random_radius_error`.
+    """
     counters = Counters()
     squared_radii = yield Radii()  # R_k^2 (18)
     ridges = slack_ridges(squared_radii, params.C)
@@ -136,13 +142,20 @@ def _plain(
 
 
 def slack_ridges(squared_radii: Floats, C: float) -> Floats:
-    """Return ``R_k^2 / C`` (M,), ridges for squared slacks; ``1 / C`` if every radius is zero."""
+    """Return ``R_k^2 / C`` (M,), which the squared slacks add to the diagonal of each kernel.
+
+    If every radius is zero, it is ``1 / C`` for each, as if every radius were one.
+    """
     penalised = squared_radii if squared_radii.any() else np.ones(len(squared_radii))
     return penalised / C
 
 
 class InnerL2Svm:
-    """Solve l2-SVMs with ridges (M,) one after another, each started from the last solution."""
+    """Solve one l2-SVM after another, each started from the last solution.
+
+    `ridges` (M,), not all zero, are added to the diagonals of the kernels; `tol` is the relative
+    gap of the outer problem.
+    """
 
     def __init__(self, y: Floats, ridges: Floats, tol: float, counters: Counters) -> None:
         self._y, self._floor = y, RIDGE_FLOOR * float(ridges.max())
@@ -198,7 +211,10 @@ def radius_error(mean: float, combined: float) -> float:
 
 
 def random_radius_error(squared_radii: Floats, draws: int) -> Requesting[float]:
-    """Return the mean approximation error at random weights, the same for runs on one bank."""
+    """Return the mean approximation error at weights that are uniform on the simplex.
+
+    The draws depend on the number of kernels alone, so that runs on one bank share their passes.
+    """
     rng, total = np.random.default_rng(0), 0.0
     for _ in range(draws):
         mu = rng.dirichlet(np.ones(len(squared_radii)))

@@ -60,7 +60,12 @@ class SilpParams(BundleParams):
 
 
 def solve(problem: Problem, params: SilpParams) -> Steps:
-    """Solve the semi-infinite linear programme by column generation."""
+    """Solve the semi-infinite linear programme by column generation.
+
+    ``objective`` is the least primal value met, ``dual_objective`` the value of the linear
+    programme, evaluated so that rounding leaves it a lower bound.  With ``stop="point"`` it is as
+    in the Level method.
+    """
     # beta^1_m = 1/M, or the weights of the path's last point.
     bundle, beta = yield from begin(problem, params, multiples=False)
     kernels, bounds = bundle.kernels, bundle.bounds

@@ -53,7 +53,10 @@ class SimpleMKLParams(HingeParams, ReducedGradientParams):
 
 
 def solve(problem: Problem, params: SimpleMKLParams) -> Steps:
-    """Run SimpleMKL."""
+    """Run SimpleMKL.
+
+    ``objective`` is the least primal value met, ``dual_objective`` the greatest lower bound.
+    """
     counters = Counters()
     svm_at = InnerSvm(problem.y, problem.bound(params.C), params.tol, counters)
     bounds = WrapperBounds(problem, params, counters)

@@ -102,14 +102,21 @@ class SvmParams(CrossValidatedParams):
 
 
 def best_single(problem: Problem, params: BestSingleParams) -> Steps:
-    """Choose one kernel, ``chosen_kernel`` of error ``cv_error``, by folds, and train on it."""
+    """Choose one kernel by cross-validation and train on it.
+
+    ``extra`` holds ``chosen_kernel``, its index, and ``cv_error``, its cross-validation error.
+    """
     solution = yield from train_chosen(problem, params, [params.C])
     extra = {name: value for name, value in solution.extra.items() if name != "chosen_C"}
     return replace(solution, extra=extra)
 
 
 def svm(problem: Problem, params: SvmParams) -> Steps:
-    """Choose one kernel and C by cross-validation, and train on all points."""
+    """Choose one kernel and C by cross-validation and train on all points.
+
+    ``extra`` holds ``chosen_kernel``, ``chosen_C`` and ``cv_error``; the bounds are those of the
+    final machine.
+    """
     return (yield from train_chosen(problem, params, params.Cs))
 
 
@@ -203,7 +210,12 @@ def cross_validate(
     weights: Floats | None = None,
     worst: float = np.inf,
 ) -> Floats | None:
-    """Return errors and hinge losses on folds, (len(Cs), 2); None if all errors exceed `worst`."""
+    """Return held-out error rates and mean hinge losses of one kernel along a path of C.
+
+    The result is (len(Cs), 2), or None for a kernel whose error exceeds `worst` at every C.  `Cs`
+    increase; `tol` is the gap of each machine.  Without folds one machine trains on all points and
+    scores them.  The weights (n,) of the points count in training and in scores.
+    """
     weight = np.ones(len(y)) if weights is None else weights
     wrong, most = np.zeros(len(Cs)), worst * weight.sum() * (1.0 + ROUNDING)
     decisions = np.empty((len(Cs), len(y)))
@@ -287,7 +299,12 @@ class MajorityParams(SolverParams):
 
 
 def majority(problem: Problem, params: MajorityParams) -> Generator[Request, None, Solution]:
-    """Predict the class that weighs more, else that of more points, else +1; gap 0."""
+    """Predict the class of the training part that weighs more.
+
+    Where both weigh the same, as balanced classes do, it is that of more points, at last +1.
+
+    Its gap is 0.  The solver makes no request of the bank.
+    """
     y = problem.y
     weight = np.ones(len(y)) if problem.weights is None else problem.weights
     positives, negatives = float(weight[y > 0].sum()), float(weight[y < 0].sum())

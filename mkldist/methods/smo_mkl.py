@@ -107,7 +107,11 @@ class SmoMklParams(SkmParams):
 
 
 def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
-    """Climb the dual by pair updates, then by Newton steps."""
+    """Climb the dual by pair updates, then by Newton steps.
+
+    ``objective`` is the least primal value met at the weights that q implies, ``dual_objective``
+    the greatest dual value.
+    """
     n_kernels, power = problem.n_kernels, params.p / (params.p - 1.0)
     penalty = Penalty(P_NORM, power, params.lam)
     if params.penalty == "kl":
@@ -140,7 +144,11 @@ def smo_mkl(problem: Problem, params: SmoMklParams) -> Steps:
 
 
 def skm(problem: Problem, params: SkmParams) -> Steps:
-    """Climb one regularised dual after the other; bounds are those of the simplex."""
+    """Climb one regularised dual after the other.
+
+    ``objective`` is the least primal value met at weights of the simplex, ``dual_objective`` the
+    greatest value met of ``1'alpha - 1/2 max_m q_m``.
+    """
     bounds = DualSearch(problem, params, np.full(problem.n_kernels, 1.0 / problem.n_kernels))
     counters = bounds.counters
     traces = yield Diagonal(np.ones((problem.n_points, 1)))

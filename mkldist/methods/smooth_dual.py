@@ -81,7 +81,11 @@ class Penalty:
         return PenaltyResponse(e, h, r, float(kappa))
 
     def hessian(self, K: Floats, G: Floats, q: Floats) -> Floats:
-        """Return the Hessian ``K_e + 2 G' (de/dq) G`` (n, n), with ``K_m beta`` in G (M, n)."""
+        """Return the Hessian of Psi in beta, ``K_e + 2 G' (de/dq) G``, (n, n).
+
+        K (n, n) is ``K_e = sum_m e_m K_m`` at the weights e of q (M,), and G (M, n) holds ``K_m
+        beta``.
+        """
         at = self.response(q)
         seen = np.flatnonzero(at.h)
         rows = G[seen]
@@ -174,7 +178,11 @@ class Predictor:
 
 
 class DualSearch(Search[Predictor]):
-    """The course of an ascent of the dual from a bias and 0; d (M,) are weights without cost."""
+    """The course of an ascent of the dual, which begins with a bias alone and the dual value of 0.
+
+    These bounds stand where numbers overflow in all others.  d (M,) are kernel weights that cost
+    nothing, of functions that are all zero.
+    """
 
     def __init__(self, problem: Problem, params: HingeParams, d: Floats) -> None:
         zero = np.zeros(len(problem.y))
@@ -197,7 +205,10 @@ SMALLEST = 4  # points whose rows are kept with any budget: two pairs
 def capacity_within(
     n_kernels: int, n_points: int, budget_mib: float, spare_bytes: int | None = None
 ) -> int:
-    """Return the number of points whose rows to keep in `budget_mib` and bytes to spare."""
+    """Return the number of points whose rows to keep, at least four if there are as many.
+
+    Rows may take `budget_mib`, and with answers, beyond the rows of four points, `spare_bytes`.
+    """
     per_point = 8 * n_kernels * n_points
     affordable = budget_mib * MIB / per_point
     if spare_bytes is not None:
@@ -237,7 +248,10 @@ class RowCache:
         return np.fromiter(self._slot_of.values(), dtype=np.intp, count=len(self._slot_of))
 
     def missing(self, points: Ints) -> Ints:
-        """Return those of `points` that are not kept, as many as fit; others count as used now."""
+        """Return those of `points` that are not kept, in order, as many as fit.
+
+        The others of `points` count as used now.
+        """
         wanted: list[int] = points.tolist()
         for point in wanted[: self.capacity]:
             if point in self._slot_of:
@@ -314,7 +328,10 @@ def mkl_pair_updates(
 def _line_maximum(
     kind: int, shape: float, lam: float, linear: float, q: Floats, room: float, work: Floats
 ) -> float:
-    """Return the maximum on the line of parabolas in `work`, by Newton steps in a bracket."""
+    """Return the maximum on the line of the parabolas u and c in `work`.
+
+    Newton's method on the slope, within a bracket that each evaluation narrows.
+    """
     u, c, at, e, h, r = work[U], work[C], work[AT], work[E_LINE], work[H_LINE], work[R_LINE]
     low, high, t, first, last = 0.0, room, 0.0, 0.0, math.inf
     for step in range(_SEARCH_STEPS):
@@ -348,7 +365,11 @@ def _line_maximum(
 def _most_violating(
     y: Floats, e: Floats, G: Floats, beta: Floats, lower: Floats, upper: Floats, slack: Floats
 ) -> tuple[int, float]:
-    """Write slacks; return the highest that may rise, and its excess over the lowest to fall."""
+    """Write the slacks ``y - sum_m e_m G_m``; return the variable of highest slack that may rise.
+
+    The second result is how much its slack exceeds the lowest of the variables that may fall; it is
+    infinite where none may.
+    """
     for k in range(len(y)):
         slack[k] = y[k]
     for m in range(len(e)):
@@ -549,7 +570,11 @@ class MklDual:
         yield from self.refresh()
 
     def newton_is_due(self, gap: float) -> bool:
-        """Return whether the next round is Newton's: near the optimum, or without progress."""
+        """Return whether the next round is of Newton's method: near the optimum, not far from it.
+
+        After a short Newton step pair updates come first again.  Where many rounds with no more
+        rows than before have not come near the optimum, a Newton round is tried all the same.
+        """
         near, slow = gap <= NEAR, self._pair_rounds >= MOST_PAIR_ROUNDS
         self.newton = slow or (near and not self._short)
         if self.newton and near:
@@ -567,7 +592,10 @@ class MklDual:
         return worst
 
     def update_pairs(self, penalty: Penalty, worst: float) -> None:
-        """Move pairs of cached dual variables to maxima on lines; leave a share of `worst`."""
+        """Move pairs of dual variables, each to the maximum on its line, on the cached rows.
+
+        A share of the worst violation may be left.
+        """
         order = np.argsort(self._cache.points)
         points, slots = self._cache.points[order], self._cache.slots[order]
         G, q, beta = np.take(self.G, points, axis=1), self.q, self.beta[points]
@@ -631,7 +659,10 @@ class MklDual:
             self._pair_rounds = 0
 
     def _model_maximiser(self, H: Floats, e: Floats) -> Floats:
-        """Maximise ``slack'step - 1/2 step' H step`` in the box at e (M,); return beta + step."""
+        """Maximise ``slack'step - 1/2 step' H step`` over the box; return beta + step.
+
+        The effective weights e, (M,), give ``slack = y - sum_m e_m G_m``.
+        """
         lower, upper = self._lower, self._upper
         start, linear = self.beta, self.y - e @ self.G
         beta, slack = start.copy(), linear.copy()
@@ -653,7 +684,10 @@ class MklDual:
 
 
 def _spread(slack: Floats, up: Bools, down: Bools) -> float:
-    """Return the largest violation by a pair, one to rise, one to fall; below 0 if none."""
+    """Return the largest violation of optimality by a pair; below 0 if no pair violates it.
+
+    `slack` is the gradient, (n,); variables of `up` may rise, those of `down` fall.
+    """
     highest = np.max(slack, where=up, initial=-np.inf)
     lowest = np.min(slack, where=down, initial=np.inf)
     return float(highest - lowest)

@@ -119,7 +119,11 @@ class ElastMKLParams(BlockNormParams):
 
 
 def spicymkl(problem: Problem, params: SpicyMKLParams) -> Steps:
-    """Run SpicyMKL; weights are ``||f_m|| / ||rho||_{K_m}`` to sum one."""
+    """Run SpicyMKL.
+
+    ``kernel_weights`` are ``||f_m|| / ||rho||_{K_m}``, normalised to sum one; ``dual_variables`` is
+    rho.
+    """
     if params.acceleration == "printed":
         return (yield from as_printed(problem, params))
     run = solve_on_working_set if params.acceleration == "working-set" else outer_iterations
@@ -187,7 +191,10 @@ def outer_iterations(
 
 
 def as_printed(problem: Problem, params: SpicyMKLParams) -> Steps:
-    """Run Table 1 as printed, on all kernels: Eqs. (10) to (12), and (28) to (32) for walls."""
+    """Run Table 1 as it is printed, on all kernels: Eqs. (10) to (12), and (28) to (32) for walls.
+
+    Gamma, which the bias has too, grows by the same factor in every iteration.
+    """
     loss, psi = params.make_loss(problem.y, problem.weights), params.make_regularizer()
     traces = yield Diagonal(np.ones((problem.n_points, 1)))
     bounds = BlockNormBounds(problem, params, loss, psi, traces[:, 0])

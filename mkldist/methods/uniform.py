@@ -22,7 +22,23 @@ class UniformParams(HingeParams):
 
 
 def solve(problem: Problem, params: UniformParams) -> Steps:
-    """Solve the support vector machine on the mean kernel."""
+    """Solve the support vector machine on the mean kernel.
+
+    Parameters
+    ----------
+    problem : Problem
+        Labels and number of kernels.
+    params : UniformParams
+        Regularisation and stopping rule.
+
+    Yields
+    ------
+    Combine
+
+    Returns
+    -------
+    Solution
+    """
     weights = np.full(problem.n_kernels, 1.0 / problem.n_kernels)
     K = yield Combine(weights, thin=True)
     counters = Counters()

@@ -71,7 +71,11 @@ class Iterate:
 
 
 class Segment:
-    """The segment from an iterate to `d_end` (M,); a `multiplier` of ``sum_m d_m`` is added."""
+    """The segment from an iterate to weights `d_end` (M,) of combined kernel `K_end`.
+
+    The objective is ``J(d) + multiplier sum_m d_m``.  The machine at the end, if it is not known,
+    is solved when it is needed.
+    """
 
     def __init__(
         self,
@@ -187,7 +191,11 @@ class Model:
 
     @classmethod
     def around(cls, point: Floats, gradient: Floats, root: Floats, ridge: float) -> Model:
-        """Return the second-order model at `point`, `ridge` being the proximal weight."""
+        """Return the second-order model of a function that touches it at `point`, less a constant.
+
+        `ridge` is the weight of the proximal term ``1/2 ||x - point||^2``, which leaves the
+        gradient there.
+        """
         curved = (root @ point) @ root + ridge * point
         return cls(root, gradient - curved, ridge)
 
@@ -204,7 +212,10 @@ class Model:
 
 
 def minimise_over_simplex(objective: Model, support: Ints) -> Floats:
-    """Minimise over ``{x >= 0, 1'x = 1}``; return x (S,), exactly zero off its support."""
+    """Minimise over ``{x >= 0, 1'x = 1}``; return x (S,), exactly zero off its support.
+
+    `support` (s,) are variables expected to be positive; empty when nothing is known.
+    """
     diagonal = _diagonal(objective)
     if not len(support):
         support = np.array([int(np.argmin(objective.linear + 0.5 * diagonal))])
@@ -217,7 +228,10 @@ def minimise_over_simplex(objective: Model, support: Ints) -> Floats:
 
 
 def minimise_over_orthant(objective: Model, support: Ints) -> Floats:
-    """Minimise over ``{x >= 0}``; return x (S,), exactly zero off its support."""
+    """Minimise over ``{x >= 0}``; return x (S,), exactly zero off its support.
+
+    The ridge keeps the minimiser bounded.  `support` (s,) are variables expected to be positive.
+    """
     diagonal = _diagonal(objective)
     x = np.zeros(len(objective.linear))
     x[support] = 1.0
@@ -389,7 +403,11 @@ class DampedNewton:
     def minimiser(
         self, d: Floats, working: Ints, gradient: Floats, root: Floats, size: float
     ) -> Floats:
-        """Return the weights (M,) that minimise the damped second-order model around d (M,)."""
+        """Return the weights (M,) that minimise the damped second-order model around d (M,).
+
+        `working` (S,) are the kernels whose weights vary, among them all of positive weight;
+        gradient (S,) and root (f, S) of the Hessian are those in their weights.
+        """
         point = d[working]
         ridge = self._damping.ridge(root, self._domain.reduced(gradient, point), size)
         model = Model.around(point, gradient, root, ridge)

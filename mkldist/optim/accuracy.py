@@ -21,7 +21,10 @@ from mkldist.core.arrays import Floats
 
 
 def relative_gap(primal: float, dual: float) -> float:
-    """Return ``|primal - dual| / max(|primal|, tiny)``, infinite where primal is not finite."""
+    """Return ``|primal - dual| / max(|primal|, tiny)``, positive also for bounds that cross.
+
+    It is infinite where the primal value is not finite, which bounds nothing.
+    """
     primal, dual = float(primal), float(dual)
     if not math.isfinite(primal):
         return math.inf
@@ -36,6 +39,9 @@ Number = TypeVar("Number", float, Floats)
 
 
 def form_rounding(form: Number, energy: Number, n_points: int) -> Number:
-    """Return the most rounding of forms ``v'K v``; `energy` is ``sum_i K_ii v_i^2``, or more."""
+    """Return the most that rounding may have changed in quadratic forms ``v'K v`` as computed.
+
+    `energy` is ``sum_i K_ii v_i^2``, or an upper bound of it.
+    """
     additions = n_points**2 / (2.0 * ADDED_AT_ONCE)
     return EPS * (math.sqrt(n_points) * energy + (LAST_PLACES + 0.5 * additions) * abs(form))

@@ -38,7 +38,11 @@ TINY = float(np.finfo(np.float64).tiny)
 
 
 class _Factor(NamedTuple):
-    """Set, ridge, Cholesky factor, solution of ones; places that left, their solutions (s, j)."""
+    """Factor of a free set, and solutions with it.
+
+    They are the set, the ridge, the Cholesky factor as LAPACK returns it, the solution of ones, the
+    places of variables that have left, and the solutions (s, j) of their unit vectors.
+    """
 
     free: Ints
     ridge: float
@@ -58,7 +62,11 @@ class FreeSystem:
     _refused: int = 0  # updates in a row that were not accurate
 
     def direction(self, free: Ints, residual: Floats) -> Floats | None:
-        """Return the direction (s,) on `free`, of sum zero; None if K is not definite there."""
+        """Return the direction (s,) on some variables, which sums to zero.
+
+        `free` (s,) are at least two, ascending, some of those of the call before; `residual` (s,)
+        is the gradient there.  None where K is not positive definite on them up to rounding.
+        """
         if len(free) < MANY_ROWS:
             self._factor = None
             return self._by_one_system(free, residual)
@@ -155,7 +163,11 @@ def _solved(matrix: Floats, rights: Floats) -> Floats | None:
 
 @compiled
 def solve_by_loops(system: Floats) -> bool:
-    """Solve a symmetric system (s, s + k) in place by Cholesky; return False if not definite."""
+    """Solve a symmetric positive definite system by Cholesky's factorisation ``R'R``, in place.
+
+    `system` (s, s + k) is the matrix, whose upper triangle is overwritten by R, and right sides,
+    which are overwritten by the solutions.  Returns False where a pivot is not positive.
+    """
     s, width = system.shape
     for k in range(s):
         if not system[k, k] > 0.0:
@@ -195,7 +207,9 @@ def pair_updates(
     """Improve `beta` and ``slack = linear - K beta`` in place by pair updates; return their number.
 
     An update moves beta from j to i, of which i has the largest slack and j promises the largest
-    gain to second order, until slacks differ by `violation`.
+    gain to second order.  The curvature along e_i - e_j has a floor against rounding.
+    `K` (n, n) is C-contiguous; bounds (n,) may be infinite; `violation` is the difference of slacks
+    at which to stop.
     """
     n = len(beta)
     for step in range(max_iter):
@@ -233,7 +247,11 @@ def updates_of_step(beta: Floats, lower: Floats, upper: Floats) -> int:
 def newton_steps(
     K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats, limit: int = 25
 ) -> int:
-    """Maximise over the free variables by Newton steps that stop at the box; return the steps."""
+    """Maximise over the free variables by Newton steps that stop at the box; return the steps.
+
+    A step solves a Newton system on the free set (:class:`FreeSystem`); the exact line search makes
+    it an ascent whatever the ridge of the system.  `beta` and `slack` (n,) are overwritten.
+    """
     system = FreeSystem(K)
     for step in range(limit):
         free = np.flatnonzero((beta > lower) & (beta < upper))
@@ -308,7 +326,11 @@ def block_ascent(
     violation: float,
     enough: Callable[[Floats, Floats], bool],
 ) -> tuple[int, int]:
-    """Improve beta and ``slack = linear - K beta`` in place; return pair updates, Newton steps."""
+    """Improve `beta` and ``slack = linear - K beta`` in place; return pair updates, Newton steps.
+
+    `beta` (n,) is feasible; `violation` is the difference of slacks at which to stop; `enough`
+    takes beta and slack, and returns True if the point will do.
+    """
     updates = steps = 0
     diagonal = K.diagonal
     for _ in range(MOST_BLOCKS):
@@ -334,7 +356,10 @@ def block_ascent(
 
 
 def _newton_steps(K: Floats, beta: Floats, slack: Floats, lower: Floats, upper: Floats) -> int:
-    """Take Newton steps on a block; on few free variables by one thread, which is faster."""
+    """Take Newton steps on a block; on few free variables by one thread of linear algebra.
+
+    Their systems are solved in less time than threads take to synchronise.
+    """
     few = np.count_nonzero((beta > lower) & (beta < upper)) < MANY_FREE
     with single_threaded() if few else nullcontext():
         return newton_steps(K, beta, slack, lower, upper)

@@ -41,9 +41,11 @@ _CURVATURE_FLOOR = 1e-15  # of a cut's own
 def nearest_below(
     payoff: Floats, centre: Floats, level: float, slack: float, start: Floats
 ) -> tuple[Floats | None, Floats]:
-    """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, from `start` (J,).
+    """Project `centre` (M,) onto ``{p in simplex : payoff p <= level}``, payoff (J, M).
 
-    Returns the point, None where ``level + slack`` was not reached, and its multipliers.
+    The level is at least the model's minimum, `slack` the violation of an active cut that may
+    remain, and `start` (J,) are multipliers to start from.  Returns the point, of sum one, and its
+    multipliers; the point is None where ``payoff point <= level + slack`` was not reached.
     """
     multipliers = start
     gradient, point = _dual(payoff, centre, level, multipliers)
@@ -232,13 +234,21 @@ class CuttingPlanes:
         return solution
 
     def level_step(self, centre: Floats, upper: float, lower: float) -> Floats:
-        """Return the projection of `centre` onto a level set, or else the model's minimiser."""
+        """Return the next point of the Level method, the projection of `centre` onto a level set.
+
+        Where rounding keeps the projection from that level, it is the model's minimiser.  `upper`
+        and `lower` bound the function's minimum, the lower is at most the model's minimum.
+        """
         level = LEVEL * upper + (1.0 - LEVEL) * lower
         point = self.project(centre, level, LEVEL_SLACK * (upper - lower))
         return self.minimum().columns if point is None else point
 
     def project(self, centre: Floats, level: float, slack: float) -> Floats | None:
-        """Return the point nearest to `centre` (M,) with g at most level and slack; or None."""
+        """Return the point of ``{p in simplex : g(p) <= level}`` nearest to `centre`, (M,).
+
+        The level is at least the model's minimum, and may be violated by `slack`; None where it was
+        not reached.
+        """
         start = self._multipliers
         point, self._multipliers = nearest_below(self.payoff, centre, level, slack, start)
         return point
@@ -288,7 +298,10 @@ def _lies_in(payoff: Floats, active: Ints, support: Ints) -> bool:
 
 
 def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | None:
-    """Solve a game with more rows, or columns, than that of the basis; else return None."""
+    """Solve a game with more rows than that of the basis, or with more columns; else return None.
+
+    Further columns are further rows of the other player's game, whose payoff is ``-payoff'``.
+    """
     found = _dual_simplex(payoff, active, support)
     if found is not None:
         return found
@@ -299,7 +312,10 @@ def _from_basis(payoff: Floats, active: Ints, support: Ints) -> GameSolution | N
 
 
 def _scale(payoff: Floats) -> float:
-    """Return the power of two by which to divide payoffs, whose pivots have absolute tolerances."""
+    """Return the power of two by which to divide payoffs, whose pivots have absolute tolerances.
+
+    It is one for payoffs of usual size.
+    """
     largest = max(float(payoff.max()), -float(payoff.min()))
     if largest == 0.0 or USUAL[0] <= largest <= USUAL[1]:
         return 1.0

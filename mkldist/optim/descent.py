@@ -58,7 +58,10 @@ _CURVATURE_SHARE = 1e-10  # of |s||c|: a pair of less curvature s'c is not used
 
 
 class LimitedMemory:
-    """Curvature by the last `size` steps and gradients (Nocedal & Wright, Alg. 7.4)."""
+    """Curvature of a smooth function, from its last `size` steps and the changes of its gradient.
+
+    Directions: Nocedal & Wright, Alg. 7.4, on a face of the feasible set.
+    """
 
     def __init__(self, size: int = 20) -> None:
         self._pairs: deque[tuple[Floats, Floats]] = deque(maxlen=size)
@@ -76,7 +79,10 @@ class LimitedMemory:
         self._last = point.copy(), gradient.copy()
 
     def direction(self, gradient: Floats, free: Bools) -> Floats | None:
-        """Return ``-H gradient`` on `free` coordinates (M,); None where no step has curvature."""
+        """Return ``-H gradient`` on the `free` coordinates, zero elsewhere, all (M,).
+
+        None where no step of the memory has curvature there.
+        """
         usable = []
         for step, change in self._pairs:
             s, c = np.where(free, step, 0.0), np.where(free, change, 0.0)

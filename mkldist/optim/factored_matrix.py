@@ -67,7 +67,12 @@ BLOCK_BYTES = 2**28  # of the rows of a factor for which there is no room
 
 
 class ThinProducts:
-    """Products with thin factors G (n, r), of which a `device` may keep `room` bytes."""
+    """Products with thin factors G (n, r).
+
+    A `device` multiplies, by default the processor by numpy.  It may keep `room` bytes of factors,
+    by default half of those that it has free; none if it is the processor.  `taken` are the bytes
+    of factors that it took from the host.
+    """
 
     def __init__(self, device: Device | None = None, room: int | None = None) -> None:
         self.device = device
@@ -97,7 +102,11 @@ class ThinProducts:
         return self._host(total)
 
     def block(self, factors: Sequence[Thin], roots: Floats, points: Ints) -> Floats:
-        """Return rows and columns of ``sum_s (c_s G_s)(c_s G_s)'``, (q, q), for c `roots` (S,)."""
+        """Return rows and columns of ``sum_s (c_s G_s)(c_s G_s)'``, (q, q), for c `roots` (S,).
+
+        The factors, at least one, stand side by side: each product of its own would write all
+        entries.
+        """
         rows = [self._rows(factor, points) for factor in factors]
         for part, root in zip(rows, roots.tolist(), strict=True):
             part *= root
@@ -217,7 +226,12 @@ class RowsOf:
 
 @dataclass(frozen=True, eq=False)
 class FactoredMatrix(SymmetricOperator):
-    """The operator ``K = sum_s w_s G_s G_s' + ridge I``, on shared factors; sums are such ones."""
+    """The operator ``K = sum_s w_s G_s G_s' + ridge I``; sums of such operators are such ones.
+
+    A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
+    their owner, so that a sum takes no memory of its own.  Those that are elsewhere are asked for
+    one after the other.
+    """
 
     weights: Floats  # (S,), weights w; none is negative where K is to be positive semi-definite
     factors: Sequence[Thin]
@@ -332,7 +346,10 @@ def scaled(K: Gram, factor: float) -> Gram:
 
 
 def centred_inner(K: FactoredMatrix, L: FactoredMatrix) -> float:
-    """Return ``<H K H, L>_F``, for thin factors ``||(H G)' F||_F^2``, with ``H = I - 11'/n``."""
+    """Return ``<H K H, L>_F`` with ``H = I - 11'/n``.
+
+    Of two thin factors it is ``||(H G)' F||_F^2``: no matrix of all points is made.
+    """
     total, n = 0.0, K.n_points
     ridges = [np.broadcast_to(one.ridge, n) for one in (K, L)]
     for one, ridge, others in ((K, ridges[1], L.factors), (L, ridges[0], ())):
@@ -416,7 +433,11 @@ class ThinSystem:
         return self._balanced(gradient[:, None])[0][:, 0]
 
     def minimiser(self, gradients: Floats, share: float) -> Floats:
-        """Return x for gradients (n,) or (n, R), residuals at most a share of the first in P^-1."""
+        """Return x, as far as conjugate gradients take the norm of the residual to a share.
+
+        `gradients` (n,) or (n, R) are each solved for by conjugate gradients of their own; `share`
+        is that of the first residual, in the norm of P^-1, at which to stop.
+        """
         residual = gradients.reshape(len(gradients), -1).copy()
         x = np.zeros_like(residual)
         z, shift = self._balanced(residual)
@@ -482,7 +503,10 @@ def _dots(left: Floats, right: Floats) -> Floats:
 
 
 def _factorised(products: Floats) -> tuple[Floats, bool]:
-    """Return the Cholesky factor of ``I + F'F``, or of ``c I + F'F`` to make up for rounding."""
+    """Return the Cholesky factor of ``I + F'F``, or of ``c I + F'F`` where rounding asks for c > 1.
+
+    The preconditioner stays positive definite with any such c.
+    """
     ridge = 1.0
     while True:
         try:

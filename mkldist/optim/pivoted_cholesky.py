@@ -48,7 +48,10 @@ Between = Callable[[Ints, Ints | slice], Floats]
 
 
 class ThinFactor(Protocol):
-    """Thin factor, see :class:`PivotedFactor`, whose values may be elsewhere until asked for."""
+    """Thin factor of a matrix, of which the values may be elsewhere until they are asked for.
+
+    See :class:`PivotedFactor`.
+    """
 
     @property
     def values(self) -> Floats:
@@ -206,7 +209,10 @@ def pivoted_cholesky(
 
 
 class _Elimination:
-    """Eliminated pivots, at most `room`, and what is left; columns are rounded to `dtype`."""
+    """Pivots that are eliminated from a matrix one after the other, and what is left of it.
+
+    `room` is the most pivots; columns are rounded to `dtype`.
+    """
 
     def __init__(
         self, diagonal: Floats, between: Between, room: int, dtype: np.dtype[np.floating]
@@ -277,8 +283,9 @@ def _accept(
 ) -> tuple[Ints, Floats]:
     """Accept proposals by what is left of their diagonal once the accepted ones are eliminated.
 
-    `rest` (b, b), overwritten, is what is left of K at the `proposed`, drawn in proportion to its
-    diagonal.  Returns the places of the accepted ones and the lower Cholesky factor there.
+    The `proposed` were drawn in proportion to the diagonal of `rest`, what is left of K there, (b,
+    b), which is overwritten; each is accepted once at most, and not below `noise`.  Returns the
+    places of the accepted ones and the lower Cholesky factor of what was left of K there.
     """
     limits = rng.random(len(rest)) * np.diagonal(rest)
     accepted: list[int] = []

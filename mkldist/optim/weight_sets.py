@@ -85,7 +85,10 @@ def _shrunk(z: float, mu: float, p: float) -> float:
 
 @compiled
 def _write_projection(z: Floats, p: float, x: Floats) -> None:
-    """Write the sphere's point nearest to `z` >= 0 outside the ball to x, by bisection."""
+    """Write the point of the sphere nearest to `z` >= 0 outside the ball to x.
+
+    The multiplier is bisected by its logarithm.
+    """
     low, high = 0.0, 1.0
     while True:  # the norm falls to 0 as the multiplier grows
         total = 0.0

@@ -56,7 +56,10 @@ def _check_known(
 
 
 def check_code(spec: SweepSpec, folder: Path, *, allowed: bool) -> str:
-    """Let the user's functions be imported, if allowed, from a folder, which is returned."""
+    """Let the user's functions be imported from the folder of a sweep file, if that is allowed.
+
+    Returns the folder, absolute; an empty text if the sweep has no such function.
+    """
     functions = ((f"{place}.function", function) for place, function in code_of(spec))
     found = [*functions, *_code_of_methods(spec)]
     check_allowed(found, allowed=allowed)
@@ -298,7 +301,10 @@ def check_banks(spec: SweepSpec) -> None:
 
 
 def resolve_methods(spec: SweepSpec) -> dict[str, dict[str, MethodGrid]]:
-    """Return the grid of every method, by data set and key, shared where parameters are."""
+    """Return the grid of every method, by data set and the method's key; no data are read.
+
+    Data sets on which a method has no parameters of their own share its grid.
+    """
     names = [dataset.name for dataset in spec.datasets]
     for entry in spec.methods:
         _check_names(entry, names)
@@ -425,7 +431,11 @@ UNFILLED = ("none", "tfidf")
 
 
 def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label."""
+    """Refuse labels -1, 0 and 1 where 0 may stand for points without a label.
+
+    In a sweep the splits decide which points are unlabelled, and the labels of these points score
+    the methods.
+    """
     if set(dataset.classes or ()) != {"-1", "0", "1"} or entry.classes:
         return
     if any(len(split.unlabelled) for split in splits):
@@ -439,7 +449,10 @@ def check_unlabelled(entry: DatasetSpec, dataset: Dataset, splits: Sequence[Spli
 
 
 def check_folds(grids: Mapping[str, MethodGrid], dataset: Dataset, splits: Sequence[Split]) -> None:
-    """Refuse more folds than a class has labelled points, where the user gave the number."""
+    """Refuse more folds of a method's own cross-validation than a class has labelled points.
+
+    Only a number that the user gave is refused; a method cuts its default to the data.
+    """
     if dataset.task != "classification":
         return
     smallest = min(int(np.bincount(dataset.class_numbers[split.train]).min()) for split in splits)

@@ -26,7 +26,10 @@ Place = tuple[str, str, str, int]
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """Sizes and hashes of a data set and its splits; `known` rows are training and unlabelled."""
+    """Sizes and content hashes of a data set and its splits, no arrays.
+
+    `known` rows of a split are its training and unlabelled rows.
+    """
 
     fingerprint: str  # of features and labels
     n_points: int
@@ -135,7 +138,11 @@ class Proposal:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """Run of `n_jobs` solvers: one method with fixed parameters on one split, and inner folds."""
+    """Run: a method with fixed parameters on one split of one data set and bank.
+
+    The run consists of `n_jobs` solvers: of more than two classes one for each, or with
+    `shared_weights` one for all; and as many on every inner fold of a `selection`.
+    """
 
     id: str
     dataset: str
@@ -155,7 +162,11 @@ class RunPlan:
     at: dict[str, Any] = field(default_factory=dict)  # along dims that are no parameters: `trial`
 
     def at_other_point(self, run_id: str, proposal: Proposal) -> RunPlan:
-        """Return the run of the same problem with other settings, cheaper than to make one."""
+        """Return the run of the same problem with other settings.
+
+        A plan may have a hundred thousand of them; to copy a run takes a small part of the time
+        that it takes to make one.
+        """
         fields = self.__dict__ | {"id": run_id, "params": proposal.params, "at": proposal.at}
         other = object.__new__(RunPlan)
         object.__setattr__(other, "__dict__", fields)

@@ -97,7 +97,11 @@ def peak_memory(
     batches: Sequence[BatchPlan],
     memory_limit: int | None,
 ) -> int:
-    """Return the bytes that a worker of one thread is expected to take at its peak."""
+    """Return the bytes that a worker of one thread is expected to take at its peak.
+
+    ``"shared"`` execution keeps all solvers of a batch alive, as far as the task's `memory_limit`
+    allows; ``"path"`` one of each path; ``"isolated"`` one.
+    """
     by_id = {bank.id: bank for bank in banks}
     solvers = SolverBytes(memory_limit)
     peak = 0
@@ -144,7 +148,11 @@ def factors_bytes(bank: BankPlan, memory_limit: int | None) -> int:
 
 
 def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_threads: int) -> int:
-    """Return the bytes that a worker needs at least, by the backends of its banks."""
+    """Return the bytes that a worker needs at least.
+
+    Each task holds one solver, and a buffer of blocks; with ``backend = "memory"`` the whole bank,
+    with ``"sharded"`` a part of some kernels, with ``"factors"`` a factor in the making.
+    """
     by_id = {bank.id: bank for bank in banks}
     solvers = SolverBytes(memory_limit=0)
     tasks = [0]
@@ -164,7 +172,11 @@ def least_memory(banks: Sequence[BankPlan], batches: Sequence[BatchPlan], n_thre
 
 
 class SolverBytes:
-    """Bytes of solvers of batches in a limit of memory, once for each object of parameters."""
+    """Bytes of the solvers of batches under a limit of memory, found once for each setting.
+
+    Runs of one point of a grid have one object of parameters, by which they are known.  The runs
+    must live as long as this object does.
+    """
 
     def __init__(self, memory_limit: int | None) -> None:
         self._memory_limit = memory_limit
@@ -220,8 +232,9 @@ def passes_of_runs(
 ) -> float:
     """Return the passes over a bank that runs of one batch take together.
 
-    A solver takes `rounds` of them if it is the first of its path.  Solvers share passes as far as
-    memory allows, unless they are isolated.
+    `rounds` are the passes that a solver of each run takes, if it is the first of its path; the
+    others take few.  The solvers share their passes as far as memory allows, unless they are
+    isolated.  To fit a normalisation by centred kernels takes one pass a batch.
     """
     if execution == "isolated":
         passes = sum(run.n_jobs * of_each for run, of_each in zip(runs, rounds, strict=True))
@@ -239,7 +252,11 @@ def with_backends(
     banks: Mapping[tuple[str, str], BankFacts],
     datasets: Mapping[str, DatasetFacts],
 ) -> dict[tuple[str, str], BankFacts]:
-    """Return the facts of banks, with thin factors where solvers need more than memory holds."""
+    """Return the facts of banks, which say for which of them thin factors stand.
+
+    A bank that allows factors gets them on a data set if memory does not hold what some solver on
+    it needs, of the matrices of all its points.
+    """
     found, n_bytes = dict(banks), memory_of(spec)
     for bank in (one for one in spec.sized_banks if one.may_be_factors):
         keys = [entry.key for entry in spec.methods if entry.runs_on(bank)]
@@ -319,7 +336,12 @@ def split_groups(splits: Sequence[int], n_threads: int) -> list[list[int]]:
 
 
 def divided(runs: Iterable[RunPlan], n_threads: int) -> list[tuple[RunPlan, ...]]:
-    """Divide runs into batches of one bank, labels and data set; those of a split stay together."""
+    """Divide runs, bank by bank, into batches.
+
+    All runs of a split stay together, because they share passes.  Two banks of one id with
+    different labels have different normalisations, and two of different data sets have different
+    splits; the runs of such banks share no passes.
+    """
     banks: dict[tuple[str, str], dict[int, list[RunPlan]]] = defaultdict(lambda: defaultdict(list))
     for run in runs:
         banks[run.dataset, run.bank_label][run.split].append(run)
@@ -400,8 +422,10 @@ def _with_distinct_ids(
 ) -> list[BatchPlan]:
     """Give ids of their own to runs that differ only in the place of their results.
 
-    The first of such places keeps the id of the content; at a place in `owners` it does so whatever
-    a search has proposed at the others so far.
+    Two labels of one method, two names of one data set or two equal draws of a split have the
+    same content.  The first of such places, in their order, keeps the id of the content.  At a
+    place in `owners`, which names the first of them, it does so whatever a search has proposed
+    at the others so far.
     """
     ids = [run.id for batch in batches for run in batch.runs]
     if not owners and len(set(ids)) == len(ids):

@@ -120,7 +120,10 @@ class Resolved:
 def resolve(
     spec: SweepSpec, data_dirs: Sequence[Path], base: Path, given: Mapping[str, InputData] = NOTHING
 ) -> Resolved:
-    """Load the data of a sweep, by names or paths, and check everything that it names."""
+    """Load the data of a sweep and check everything that it names.
+
+    Data sets are looked up by name in `given` and `data_dirs`; paths start at `base`.
+    """
     check_search(spec)
     of_methods = resolve_methods(spec)
     check_graph_has_use(spec)
@@ -273,7 +276,10 @@ def _given_bank(bank: BankSpec, dataset: Dataset, grams: npt.NDArray[np.floating
 def with_graph_views(
     entry: DatasetSpec, preprocessing: PreprocessingSpec, dataset: Dataset
 ) -> Dataset:
-    """Return a data set with Gram matrices (M, n, n) of graph views, of features fitted to all."""
+    """Return a data set with the Gram matrices, (M, n, n), of its views that are graphs.
+
+    The scaling and imputation of the features are fitted on all points.
+    """
     for view in entry.views:
         if view.graphs is not None:
             where = f"datasets.{entry.name}.views.{view.name}.graphs"

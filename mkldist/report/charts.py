@@ -101,7 +101,10 @@ class Chart:
     units: Mapping[str, str] = field(default_factory=dict)  # of columns, beside UNITS
 
     def svg(self) -> str:
-        """Return an ``<svg>`` element in the page's colours, ids begun with the figure's name."""
+        """Return the figure as an ``<svg>`` element whose text and rules take the page's colours.
+
+        Its ids begin with the figure's name, so that they stay apart from those of others.
+        """
         import matplotlib as mpl
 
         buffer = io.StringIO()
@@ -143,7 +146,11 @@ class Chart:
 def figure_of(
     *panels: Callable[..., object], height: float = HEIGHT, shared: str = "", most: int = 3
 ) -> Figure:
-    """Return a figure with panels from above, which may share axes, and below them legends."""
+    """Return a figure of the report's width with panels from above, and below them their legends.
+
+    `shared` are the axes that panels share, ``"x"`` or ``"y"``; `most` is the number of columns of
+    the legend at most.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
@@ -399,7 +406,10 @@ def _by_width(
 
 
 def _with_widths_of_groups(weights: xr.DataArray) -> xr.DataArray:
-    """Return weights with group and width in one text; many random widths are twenty medians."""
+    """Return weights with group of features and width of each kernel in one text.
+
+    Of many random widths the medians of twenty parts of equal numbers stand for all.
+    """
     widths = pd.Series(weights["width"].to_numpy())
     groups = pd.Series("all", widths.index)
     if "feature_group" in weights.coords:

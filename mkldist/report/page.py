@@ -122,7 +122,11 @@ class Page:
 def write_report(
     results: Path, page: Path, figures: Path | None = None, *, overwrite: bool = False
 ) -> Page:
-    """Write the report of a sweep to HTML, and its figures and tables to a folder."""
+    """Write the report of a sweep, which may be running, to an HTML file.
+
+    A folder takes each figure as PDF, SVG, PNG and CSV, and each table as CSV.  If one of these
+    files is there or cannot be written, an error says so and nothing is written.
+    """
     report = replace(made_page(Facts.of(results)), origin=origin_of(results))
     inputs = inputs_of(results)
     check_free(page, overwrite=True, inputs=inputs)

@@ -33,7 +33,12 @@ def export(
     *,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Write the results of a sweep, or of several, to a file, and kernel weights to another."""
+    """Write the results of a sweep, or of several, to a file, and kernel weights to a second one.
+
+    `format` is ``"netcdf"`` or ``"zarr"``, which hold the whole tree, each node as a group; or
+    ``"parquet"`` or ``"csv"``, which hold one row per run, and beside it a file ``NAME.weights``
+    with one row per kernel of non-zero weight.  The file appears when it is whole.
+    """
     if format not in FORMATS:
         raise InputError(
             "format", f"{format!r}", f"one of {', '.join(FORMATS)}", nearest(format, FORMATS)

@@ -99,7 +99,10 @@ def claim_on(path: Path) -> Claim | None:
 def claimed(
     path: Path, sweep_name: str, file: Path | None = None, spec: str = ""
 ) -> Iterator[OutputFolder]:
-    """Claim the output folder of a sweep by a lock, which ends even with a killed process."""
+    """Claim the output folder of a sweep while the context lasts.
+
+    The operating system holds the lock and releases it when the process ends, even by a kill.
+    """
     from filelock import FileLock, Timeout
 
     folder = OutputFolder(path)
@@ -225,7 +228,10 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def restored_manifest(path: Path) -> Manifest:
-    """Return the manifest of an output folder, made again from layout or name if damaged."""
+    """Return the manifest of an output folder; if it is damaged, what the layout says.
+
+    Where that is damaged as well, the name is that of the folder.
+    """
     with suppress(*_DAMAGE):
         return _read(path)
     name, spec = path.absolute().name, ""
@@ -361,7 +367,11 @@ def inputs_of(path: Path) -> list[Path]:
 
 
 def rewritten_files(folder: Path) -> Iterator[str]:
-    """Yield words on files with newer dates than the sweep read; missing ones are unchanged."""
+    """Yield words on the files that were written since the sweep of a folder read them.
+
+    Their content is not read, so that it may be the same; files that are not here count as
+    unchanged, as those of results from another machine.
+    """
     for before in read_data_note(folder).values():
         for file in before.changed(stamps_of(map(Path, before.files))):
             yield f"{file} was written after this sweep read it on {before.when}"
@@ -480,7 +490,11 @@ def output_path(spec: SweepSpec, output: Path | None = None) -> Path:
 
 
 def banks_root(spec: SweepSpec, output: Path) -> str:
-    """Return the folder or URL of the sweep's banks, which kept ones of its neighbours share."""
+    """Return the folder or URL of the sweep's banks; a relative path becomes absolute.
+
+    A sweep has its banks in its own output.  Sweeps that keep their banks, and whose outputs lie
+    side by side, share them.
+    """
     parent = output.parent if spec.outputs.keep_banks else output
     given = spec.outputs.banks or str(parent / BANKS)
     return given if "://" in given else str(Path(given).absolute())

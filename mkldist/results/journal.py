@@ -67,7 +67,10 @@ def _ints(values: Ints | None) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
-    """The outcome of one run of M kernels, s with a weight, on n training rows, of k classes."""
+    """The outcome of one run of M kernels, of which s have a weight, on n training rows.
+
+    Values of each of k classes are of more than two classes.
+    """
 
     # Identity of the run, as in `planning.model.RunPlan`; `bank` is the bank's label
     id: str
@@ -202,7 +205,12 @@ def _identity(run: RunPlan) -> dict[str, Any]:
 
 
 def solution_fields(solutions: Sequence[Solution]) -> dict[str, Any]:
-    """Return fields of a record by solutions, summed; the stop is the first without convergence."""
+    """Return the fields of a record that the solution of a run, or of each class, determines.
+
+    Objectives, bounds and work of several solutions are summed; of their stationarities the largest
+    counts, and a gap they have only together.  The stop reason is that of the first solution that
+    did not converge.
+    """
     if len(solutions) > 1:
         return _of_each_class(solutions)
     solution = solutions[0]
@@ -292,7 +300,10 @@ SECONDS = 10.0  # for git to answer, on a slow file system
 
 @cache
 def source_commit(package: Path = PACKAGE) -> str:
-    """Return the commit of a package's own checkout, ``-dirty`` if files differ; else empty."""
+    """Return the commit of a package's checkout, ``-dirty`` if files differ; else an empty text.
+
+    A package that is installed inside of somebody else's checkout has no commit.
+    """
     if not (package.parent / ".git").exists():
         return ""
     command = ["git", "--no-optional-locks", "-C", str(package), "describe", "--always", "--dirty",
@@ -401,7 +412,11 @@ class _Frame(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Damaged bytes of a journal, and their run if that is read; a torn frame ends the file."""
+    """Bytes of a journal that are damaged, and the run whose record they were, if that is read.
+
+    A torn frame is the beginning of one at the end of the file: its writer was killed, is at work,
+    or the file has been cut.
+    """
 
     start: int
     end: int
@@ -446,7 +461,11 @@ class Journal:
             return {run_id: known.state for run_id, known in self._runs.items() if known.state}
 
     def scan(self, of: Callable[[Mapping[str, Any]], T]) -> dict[str, T]:
-        """Return what a function makes of the head of every record, by run, but its errors."""
+        """Return what a function makes of the head of every record, by run, in one pass.
+
+        A head holds the fields of a record but its arrays and its provenance.  One of which the
+        function makes an error is of another version, and left out.
+        """
         found: dict[str, T] = {}
 
         def take(_: BinaryIO, known: _Frame, head: Mapping[str, Any] | None) -> None:
@@ -473,7 +492,10 @@ class Journal:
             return [None if record is None else of(record) for record in records]
 
     def damaged(self) -> list[Damage]:
-        """Read every byte; return damage and other versions, whose runs count as not recorded."""
+        """Read every byte; return what is damaged, and let its runs count as not recorded.
+
+        A record of another version counts as damaged.
+        """
         found, at = list[Damage](), 0
 
         def check(file: BinaryIO, known: _Frame, head: Mapping[str, Any] | None) -> None:
@@ -526,7 +548,10 @@ class Journal:
     def _opened(
         self, take: Callable[[BinaryIO, _Frame, Mapping[str, Any] | None], None] | None = None
     ) -> Iterator[BinaryIO | None]:
-        """Yield the file, added frames read; None if missing.  `take` gets the heads of all."""
+        """Yield the file, whose whole frames have been read; None if it is missing.
+
+        Only frames that have been added are read, unless `take` shall have the heads of all.
+        """
         with _READING:
             try:
                 file = self.path.open("rb", buffering=_BUFFER)
@@ -651,7 +676,10 @@ def _is_known(known: _Frame, head: Mapping[str, Any]) -> bool:
 def _frames(
     file: BinaryIO, start: int, size: int
 ) -> Iterator[tuple[_Frame, Mapping[str, Any] | None]]:
-    """Yield the frames from `start` on, with heads, None for damage; other damage is skipped."""
+    """Yield the frames from `start` on, with their heads, None for a head that is damaged.
+
+    Damaged bytes between two frames are passed over.
+    """
     at: int | None = start
     while at is not None and at + HEADER_BYTES <= size:
         file.seek(at)

@@ -384,7 +384,11 @@ def positions_of(
 def of_runs(
     name: str, runs: Sequence[RunPlan], n_splits: int, dims: Mapping[str, Sequence[Any]]
 ) -> Coordinate:
-    """Return a parameter with a value for each run, along ``split`` and dims or ``trial``."""
+    """Return a parameter of which every run has a value of its own.
+
+    It lies along ``split`` and the dims of the node; that of trials along ``split`` and ``trial``
+    alone, since the rungs of a trial share it.  It is NaN, or an empty text, where there is no run.
+    """
     along = {TRIAL: dims[TRIAL]} if TRIAL in dims else dims
     values_of_runs = (setting(run.params, name) for run in runs)
     places = dict(zip(positions_of(runs, along), values_of_runs, strict=True))
@@ -422,7 +426,11 @@ def _array(series: Sequence[Any]) -> Array:
 
 
 def bank_coordinates(banks: Iterable[BankPlan], n_splits: int) -> dict[str, Coordinate]:
-    """Return bytes and build times of the banks of a node, NaN until its runs bring them."""
+    """Return bytes and build times of the banks of a node, along its splits.
+
+    The times of stored banks come with the runs, and are NaN until then; a bank that is not stored
+    takes none.
+    """
     n_bytes = np.full(n_splits, np.nan)
     seconds = np.full(n_splits, np.nan)
     for bank in banks:

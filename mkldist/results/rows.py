@@ -238,7 +238,11 @@ def few_classes(splits: Mapping[str, Array], n_classes: int) -> int:
 
 
 def is_pooled(node: xr.DataTree | xr.Dataset, name: str) -> bool:
-    """Return True for a score of rows of all folds together, as some fold lacks a class."""
+    """Return True for a score of which a fold has none of its own, as it lacks a class.
+
+    The rows of all folds of a repetition are then scored together, if their decision values are
+    recorded.
+    """
     if name not in _CONTRASTS or name not in node:
         return False
     known = _CONTRASTS[name].by_confusion or DECISION_VALUES.name in node

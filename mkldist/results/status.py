@@ -142,7 +142,11 @@ def recorded_runs(plan: Plan, path: Path) -> Recorded:
 
 
 def lacking_runs(plan: Plan, store: Journal, folder: Path) -> list[str]:
-    """Return the complete runs that lack predictions or coefficients which are asked for."""
+    """Return the complete runs whose predictions or coefficients are asked for and were not kept.
+
+    A layout, if there is one, that has a place for them was made when they were asked for: only
+    then are records not read.
+    """
     outputs = plan.spec.outputs
     if not (outputs.predictions or outputs.coefficients):
         return []

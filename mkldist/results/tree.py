@@ -321,7 +321,11 @@ class Snapshot:
 
 
 class RunArrays:
-    """An array per run as one array; an index makes those of runs that it touches."""
+    """An array per run as one array, of which an index reads the runs that it touches.
+
+    `run_ids` names the runs, with an empty text where there is none; `of_run` makes an array of
+    `shape` and `dtype` (``"float64"`` or ``"string"``) of a record.
+    """
 
     def __init__(
         self,

@@ -177,7 +177,10 @@ class BankRef:
 
 
 def bank_inputs(ref: BankRef) -> BankInputs:
-    """Return the inputs of a bank: those that this process has made lately, or new ones."""
+    """Return the inputs of a bank: those that this process has made lately, or new ones.
+
+    Banks that differ in what views and solvers make of them alone have one id.
+    """
     inputs, plan = cached_inputs(ref), ref.plan
     own = tuple(plan.spec.normalisations), plan.preprocessing
     if (inputs.normalisations, inputs.preprocessing) == own:

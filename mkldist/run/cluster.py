@@ -129,7 +129,10 @@ OTHERS = ("inproc", "ucx")
 
 
 def check_answers(address: str) -> None:
-    """Refuse an address at which no scheduler answers, sooner than Dask does."""
+    """Refuse the address of a scheduler at which no program accepts a connection and speaks.
+
+    Dask would try for its own, longer time, and a client that has failed takes seconds to close.
+    """
     where, expected = f"scheduler {address}", "an address such as tls://host:8786"
     try:
         parts = urlsplit(address if "://" in address else f"tcp://{address}")
@@ -158,7 +161,10 @@ def check_answers(address: str) -> None:
 
 
 def _speaks(connection: socket.socket) -> bool:
-    """Return True if the other side begins to speak, as schedulers do, before some seconds."""
+    """Return True if the other side begins to speak, as schedulers do; others wait to be asked.
+
+    Dask would wait without end for one that does not.
+    """
     try:
         return bool(connection.recv(1))
     except OSError:

@@ -233,7 +233,10 @@ def machine_findings(
 
 
 def clock_finding(seconds: Mapping[str, float]) -> Finding:
-    """Return how far clocks are from the one here, by which temporary files are an hour old."""
+    """Return how far the clocks of workers are from the one here.
+
+    Files that killed processes left are removed when they are an hour old, by these clocks.
+    """
     worker, most = max(seconds.items(), key=lambda one: one[1])
     if most <= CLOCK_SECONDS:
         return Finding("clocks", f"within {max(most, 0.1):.1f} s of the one here")

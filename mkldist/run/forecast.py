@@ -77,7 +77,11 @@ class SolverCost(NamedTuple):
 
 
 def recorded_costs(plan: Plan, store: Journal) -> dict[SolverKey, SolverCost]:
-    """Return mean costs of a plan's complete runs; of inner folds in the same proportion."""
+    """Return the mean costs of runs of a plan that are recorded as complete.
+
+    Records have the counts and processor times of the solvers on the training part.  Those on inner
+    folds, of which the records have the seconds, had processors in the same proportion.
+    """
     found: dict[SolverKey, list[SolverCost]] = defaultdict(list)
     complete = {i for i, state in store.states().items() if state is RunState.COMPLETE}
     for run in plan.runs:
@@ -156,7 +160,10 @@ class SweepCosts:
         return seconds
 
     def moved_bytes(self, bank: BankPlan, runs: Sequence[RunPlan]) -> float:
-        """Return the bytes that a task of some runs reads from storage."""
+        """Return the bytes that a task of some runs reads from storage.
+
+        A worker that maps a bank reads it once, which counts for each of its tasks.
+        """
         if not bank.stored:
             return 0.0
         if bank.backend == "memory" or bank.is_factored:
@@ -206,7 +213,10 @@ def forecasts(
     done: Iterable[str] = (),
     numbers: Iterable[int] = NUMBERS,
 ) -> Iterator[Forecast]:
-    """Yield the forecast for each number of workers, rising, `workers` among them."""
+    """Yield the forecast for each number of workers, rising, `workers` among them.
+
+    A batch is divided where there are more threads than batches; its parts share fewer passes.
+    """
     batches = without(costs.plan.batches, frozenset(done))
     if not batches:
         return

@@ -81,7 +81,10 @@ def local_workers(n_workers: int, threads: int, environ: Mapping[str, object]) -
 
 
 def _has_errors_output() -> bool:
-    """Return False for a program without standard error output, as one begun with ``2>&-``."""
+    """Return False for a program without standard error output, as one begun with ``2>&-``.
+
+    A file that took its number since is not for the processes that the program starts.
+    """
     try:
         return os.get_inheritable(2)
     except OSError:

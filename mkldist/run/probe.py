@@ -76,7 +76,10 @@ ADVICE = "Install the same versions for the scheduler and every worker, and rest
 
 
 def asking(packages: tuple[str, ...] = PACKAGES) -> Callable[[], dict[str, str]]:
-    """Return a nested function, which Dask sends by its code, that tells versions of packages."""
+    """Return a function that tells the versions of packages wherever it runs.
+
+    Dask sends a nested function by its code, so that it runs where mkldist is missing too.
+    """
 
     def versions() -> dict[str, str]:
         from contextlib import suppress

@@ -58,7 +58,10 @@ def unpacked(content: bytes) -> RunRecord:
 
 
 def build_key(bank: str, blocks: Sequence[int]) -> str:
-    """Return the name of a task by its first block: no two in flight have one in common."""
+    """Return the name of a task that builds blocks.
+
+    No two tasks in flight have a block in common, so that the first one will do.
+    """
     return f"{bank} from block {blocks[0]}"
 
 

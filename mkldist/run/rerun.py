@@ -55,7 +55,10 @@ class Rerun:
 
     @cached_property
     def document(self) -> dict[str, Any]:
-        """The content of an equal sweep file for the new folder, with Gram matrices of its own."""
+        """The content of a sweep file that says the same, for the new folder.
+
+        Gram matrices are computed anew, in the new folder, and removed at the end.
+        """
         document: dict[str, Any] = json.loads(self.attributes["spec"])
         for table, key in data_files(document):  # paths start at the root
             if "://" not in table[key]:

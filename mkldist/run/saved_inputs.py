@@ -35,7 +35,10 @@ class SavedInputs:
     data: Mapping[str, InputData] = field(default_factory=dict)  # data sets by name
 
     def write(self, folder: OutputFolder) -> list[str]:
-        """Write what is lacking, remove what is not given any more; return lines on changes."""
+        """Write what the folder lacks or has damaged; return a line for each changed data set.
+
+        Files of data sets that are not given any more are removed.
+        """
         if not self.text:
             return []
         wanted = {file_name(name, data): name for name, data in self.data.items()}

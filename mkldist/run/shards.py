@@ -57,7 +57,10 @@ def answer_part(
 def add_part(
     bank: MemoryBank, weights: Floats, entries: slice, before: tuple[Floats, float] | None
 ) -> tuple[Floats, float]:
-    """Add the kernels of a shard, weights (R, k), to sums (R, e); return these and seconds."""
+    """Add the kernels of a shard, with weights (R, k), to combinations over the shards before.
+
+    Returns the sums (R, e) at entries of whole slabs, and the processor time of all shards so far.
+    """
     begun = time.thread_time()
     sums, spent = before or (np.zeros((len(weights), entries.stop - entries.start)), 0.0)
     values = add_combinations(bank, weights, entries, sums)
@@ -71,7 +74,10 @@ def take_rows(bank: MemoryBank, lines: Ints) -> Floating:
 
 
 def _part_of(request: Request, shard: slice) -> Request:
-    """Return what a request asks of a shard, in writable arrays as compiled functions take."""
+    """Return what a request asks of a shard, in arrays that compiled functions may be given.
+
+    Functions are compiled for arrays that can be written; those of another process may not be.
+    """
     if isinstance(request, Matvec | Quadratic):
         request = replace(request, vectors=np.require(request.vectors, requirements="W"))
         if request.kernels is not None:
@@ -176,7 +182,10 @@ class ShardCalls:
         return self._client.scatter([value], hash=False)[0]
 
     def call(self, shard: int, work: Work, *arguments: Any) -> Any:
-        """Begin ``work(bank, *arguments)``, handles replaced by values; return its handle."""
+        """Begin ``work(bank of the shard, *arguments)``; return a handle of what it returns.
+
+        Values replace arguments that are handles.  Their arrays may be read-only.
+        """
         if not self._looked:
             workers = _homes(self._client, self._admitted)
             self._homes = assigned(len(self._shards), workers, self._homes)

@@ -240,7 +240,12 @@ class _Sweep:
         return [f"{runs} done again: their records lack predictions or coefficients, now asked for"]
 
     def open(self, *, retry_failed: bool) -> dict[str, RunState]:
-        """Write the layout; return recorded runs, without those that are to be redone."""
+        """Write the layout of the results; return the recorded runs.
+
+        Records are removed, so that their runs are done again, if they are damaged, if they lack
+        predictions or coefficients that the sweep or a figure needs, or, with `retry_failed`, if
+        the run failed.
+        """
         with writing(self.folder.path):
             self._drop_damaged()
             self.rounds.replay(self.store)
@@ -401,7 +406,10 @@ class _Sweep:
         )
 
     def remove_banks(self, recorded: Collection[str]) -> None:
-        """Remove what is left of banks and graphs, unless they are kept, in use or needed."""
+        """Remove what is left of banks, unless they are kept, in use, or needed by some run.
+
+        It is that of a call that was killed after it recorded their last run, and graph Laplacians.
+        """
         outputs = self.spec.outputs
         root = banks_root(self.spec, self.folder.path)
         if outputs.keep_banks or len(recorded) < len(self.plan.runs) or "://" in root:

@@ -154,7 +154,10 @@ class PendingTasks:
 
     @property
     def has_room(self) -> bool:
-        """True if another task may be taken: one for every thread, or one without any."""
+        """True if another task may be taken: one for every thread or machine; one without any.
+
+        Dask would give any further task to a busy worker, where it waits while others are idle.
+        """
         return len(self._pending) < max(1, self.n_threads)
 
     @property
@@ -452,7 +455,10 @@ class SweepLoop:
         )
 
     def _settle(self, outcome: Outcome) -> None:
-        """Tell the queue how a task ended, and delete unneeded banks; raise errors of the disk."""
+        """Tell the queue how a task ended, and delete banks that no run needs any more.
+
+        A full or read-only disk ends the sweep: every other task would meet it too.
+        """
         self._stages.pop(outcome.item.key, None)
         error = outcome.error
         if error is not None:
@@ -566,7 +572,11 @@ class SweepLoop:
         return records
 
     def _record(self, records: Iterable[RunRecord]) -> None:
-        """Write records, count their runs as recorded, and drop those that come twice."""
+        """Write records, and then count their runs as recorded.
+
+        A record that comes twice is dropped.  One that was sent to a coordinator before this one
+        may be of a run that is not asked for any more.
+        """
         new: dict[str, RunRecord] = {}
         for record in records:
             earlier = new.get(record.id)

@@ -79,7 +79,10 @@ class WallTime:
     def from_now(
         cls, words: str | None, worker_wait: str | None = None, *, patient: bool = False
     ) -> WallTime:
-        """Return the time that begins now; the wait for workers has no end if `patient`."""
+        """Return the time that begins now; one without end for None.
+
+        Without `worker_wait` the call waits ten minutes for workers, or without end if `patient`.
+        """
         wait = math.inf if patient else WORKER_WAIT
         if worker_wait is not None:
             wait = parse_wall_time(worker_wait, "worker_wait")
@@ -99,7 +102,11 @@ class WallTime:
 
 
 class BankKey(NamedTuple):
-    """Key of a bank: its id is shared by banks that differ in normalisation or splits alone."""
+    """Key of a bank among those of a sweep.
+
+    The id alone is not enough: banks that differ in normalisation alone have one id and share one
+    store, and so have those of data sets that differ in their splits alone.
+    """
 
     id: str  # id of the bank
     label: str  # label of the bank in the sweep file
@@ -218,7 +225,11 @@ def sweep_rounds(
 def with_recorded(
     rounds: Rounds, of_file: Callable[[], Rounds], recorded: Collection[str]
 ) -> Rounds:
-    """Return the rounds of a call, which may ask for a part, with the file's recorded runs."""
+    """Return the rounds of a call that asks for a part of its sweep file, with what is recorded.
+
+    ``--set`` may narrow a sweep, as to one value of a list: then the call does this part, and the
+    results hold the recorded runs of the file beside it.
+    """
     asked = {run.id for run in rounds.plan.runs}
     if rounds.are_several or not {*recorded} - asked:
         return rounds

@@ -253,7 +253,11 @@ def _compile(task: BatchTask) -> None:
 
 
 def kernel_threads(task: BatchTask) -> int:
-    """Return the threads that compute kernels of a batch: its share; one for isolated runs."""
+    """Return the number of threads that compute kernels in the passes of a batch.
+
+    It is the batch's share of the processors, more than one where batches are few.  Isolated runs
+    get one thread, so that their times do not depend on other batches.
+    """
     if task.settings.execution == "isolated":
         return 1
     return max(1, n_processors() // task.n_at_once)
@@ -345,7 +349,12 @@ def _bank(task: BatchTask, limit: int | None, stack: ExitStack) -> _Opened:
 def _factors_of(
     ref: BankRef, source: BankSource, memory_limit: int | None, threads: int
 ) -> FactoredKernels:
-    """Return a bank's kernels beside factors, in half of the memory limit, else in a file."""
+    """Return the kernels of a bank beside factors of few columns, which the bank's store keeps.
+
+    Factors may take half of `memory_limit` bytes; the others lie in a file of the node cache.
+    Without a limit memory holds all first factors.  `threads` kernels are factorised at the same
+    time.
+    """
     plan = ref.plan
     limits = replace(plan.limits, n_bytes=factors_bytes(plan, memory_limit))
     store, folder = ref.store(), default_directory()
@@ -360,7 +369,10 @@ def _source(ref: BankRef) -> BankSource:
 
 
 def _buffer_of_thread() -> BankBuffer:
-    """Return this thread's memory for banks, which one task after the other uses."""
+    """Return this thread's memory for banks, which one task after the other uses.
+
+    Fresh memory for every bank would cost a page fault for each of its pages.
+    """
     if not hasattr(_this_thread, "buffer"):
         _this_thread.buffer = BankBuffer()
     buffer: BankBuffer = _this_thread.buffer
@@ -368,7 +380,10 @@ def _buffer_of_thread() -> BankBuffer:
 
 
 def _backend(plan: BankPlan, memory_limit: int | None) -> Backend:
-    """Return how to open a bank: as named or planned, streamed if memory is too little."""
+    """Return how to open a bank: as planned, or streamed if this worker has too little memory.
+
+    A backend that the sweep file names is kept in any case.
+    """
     if plan.backend == "memory" and plan.spec.backend == "auto" and memory_limit is not None:
         return "memory" if plan.n_bytes <= bank_bytes(memory_limit) else "stream"
     return cast(Backend, plan.backend)
@@ -384,7 +399,11 @@ def _build_time(ref: BankRef, builder: BlockBuilder | None) -> BuildTime | None:
 
 
 def _remove_damaged(store: BankStore, error: DamagedBlocksError) -> None:
-    """Remove damaged blocks that are still so, since another task may have rebuilt them."""
+    """Remove damaged blocks, which are missing then.
+
+    Several tasks may have met the same damage.  So each block is read again first: one that was
+    rebuilt meanwhile is sound and stays.
+    """
     buffer = block_buffer(store)
     for block in (store.shape.blocks[i] for i in error.blocks):
         try:

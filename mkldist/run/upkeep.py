@@ -73,7 +73,11 @@ def stored_banks(path: Path) -> tuple[StoredBank, ...]:
 
 
 def roots_elsewhere(path: Path, banks: Iterable[StoredBank]) -> tuple[Path, ...]:
-    """Return the folders of banks neither in a folder nor beside it, as of copied results."""
+    """Return the folders of banks that neither lie in a folder nor beside it as ``banks``.
+
+    The note of a sweep has whole paths, so that of results that were copied names the banks of the
+    original.  Whether a folder elsewhere belongs to these results or to others cannot be told.
+    """
     folders = (path.absolute(), path.resolve())
     beside = {(folder.parent / BANKS).resolve() for folder in folders}
 

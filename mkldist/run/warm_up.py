@@ -43,7 +43,11 @@ _warm_sources: set[tuple[str, bool]] = set()
 
 @dataclass(frozen=True)
 class Specimen:
-    """Small problem that calls functions of runs, which differ in numbers such as C alone."""
+    """Small problem that calls the functions which some runs of a method call.
+
+    Compiled code depends on the types of arrays.  It does not depend on numbers such as C, so runs
+    that differ in numbers alone have one specimen.
+    """
 
     method: str  # name of the method
     choices: tuple[tuple[str, str], ...]  # its parameters that are no real numbers
@@ -104,7 +108,11 @@ def warm_up_source(source: BankSource, dtype: str, *, is_factored: bool = False)
 
 
 def solve_specimen(specimen: Specimen, params: dict[str, Any]) -> None:
-    """Solve a specimen on all points, and on some, where views answer each kind of request."""
+    """Solve a specimen on all points of a small bank, and on some of them.
+
+    Which kernels a solver asks for depends on the data.  So each view also answers, for one kernel,
+    requests of the kinds that the solver has made.
+    """
     method, bank = METHODS[specimen.method], _bank(specimen)
     indices = [None, np.arange(0, N_POINTS, 2)]
     views = make_views(bank, indices, specimen.normalisations, MemoryBudget(COPIES_BYTES))

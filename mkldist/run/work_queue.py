@@ -152,7 +152,11 @@ class WorkQueue:
         return fills or (bool(self._in_flight) and next_is_sharded)
 
     def _first_share(self, item: BatchItem) -> BatchItem:
-        """Return a batch of one split, or its first share if threads would be idle."""
+        """Return a batch, or its first share if too few batches are left for all threads.
+
+        The other shares come next.  Only batches of one split are divided: those of several splits
+        were divided among the threads when their bank was complete.
+        """
         n_left = 1 + len(self._ready)
         more = self._to_prepare or any(state.blocks_left for state in self._banks.values())
         whole = item.attempt == 1 and len({run.split for run in item.runs}) == 1
@@ -230,7 +234,11 @@ class WorkQueue:
         return abandoned
 
     def bank_damaged(self, item: BatchItem, error: str) -> list[AbandonedRun]:
-        """Note that a batch found damaged blocks; return the runs that are abandoned."""
+        """Note that a batch found damaged blocks; return the runs that are abandoned.
+
+        The caller has removed the marks of all blocks that are still damaged: the bank counts them
+        as missing.
+        """
         self._in_flight.remove(item.bank)
         state = self._banks[item.bank]
         left = tuple(run for run in item.runs if not self._is_recorded(run.id))

@@ -122,7 +122,11 @@ class WorkerPool:
         self._publisher = SnapshotPublisher(client, Path(needs.output))
 
     def wait(self, wall_time: WallTime) -> Iterator[str]:
-        """Wait for workers that can be used, briefly beyond the first; yield lines on others."""
+        """Wait for workers that can be used; yield lines on others meanwhile.
+
+        One is enough when the others do not reply for some seconds.  What those that replied
+        share holds for all: see :attr:`sharing`.
+        """
         since = None
         noted = seen = time.monotonic()
         while True:

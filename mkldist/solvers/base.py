@@ -69,10 +69,11 @@ from mkldist.solvers.solver_params import SolverParams
 
 @dataclass
 class Counters:
-    """Counts of a solver's work: its iterations and machines, and what the driver counts.
+    """Counts of a solver's work.
 
-    The driver counts passes and combined matrices by the solver's requests alone, so that they mean
-    the same for every method, whatever a bank caches and other runs do.
+    The solver counts its iterations and machines.  The driver counts passes and combined matrices,
+    by the solver's requests alone, so that they mean the same for every method and do not depend on
+    what the bank keeps or on the runs beside.
     """
 
     outer_iterations: int = 0
@@ -119,8 +120,9 @@ class Counters:
 class ArrayCache:
     """Arrays that several solvers need and one makes, those used last; at most `limit` bytes.
 
-    A larger array is made each time.  `kernels_id` names the kernels of the solver, for keys of
-    what depends on them; it is empty where they have no name.
+    An array larger than that is made each time, and displaces no other.  Two threads that need an
+    array at the same time may both make it.  `kernels_id` names the kernels of the solver that has
+    the cache, for keys of what depends on them; it is empty where they have no name.
     """
 
     def __init__(self, limit: int) -> None:
@@ -232,7 +234,11 @@ class Problem:
 def reason_to_stop(
     problem: Problem, params: SolverParams, gap: float, *, stalled: bool = False
 ) -> StopReason | None:
-    """Return the reason to stop after an iteration, by the gap or `stalled`; None to continue."""
+    """Return the reason to stop after an iteration; None if the solver is to continue.
+
+    `gap` is the relative gap to compare with the tolerance; the solver has `stalled` if further
+    iterations cannot improve the solution.
+    """
     if gap <= params.tol:
         return StopReason.CONVERGED
     if problem.clock.past(params.time_limit):
@@ -270,7 +276,10 @@ class Search(Bounds[Point]):
         self._trace = Trace(params.trace, problem.clock, problem.spread)
 
     def record(self, weights: Floats, *, lower: float | None = None) -> None:
-        """Count an outer iteration at weights (M,), and add it to the trace with the bounds."""
+        """Count an outer iteration at weights (M,), and add it to the trace with the bounds.
+
+        `lower` stands for a lower bound that is not of the problem at hand.
+        """
         self.counters.outer_iterations += 1
         self._trace.record(self.upper, self.lower if lower is None else lower, weights, self.own)
 
@@ -279,7 +288,11 @@ class Search(Bounds[Point]):
         return reason_to_stop(self._problem, self._params, self.gap, stalled=stalled)
 
     def finish(self, stop: StopReason | None, *, certified: bool = True, **fields: Any) -> Solution:
-        """Return the solution of these fields, by default certified by the bounds."""
+        """Return the solution of these fields, by default certified by the bounds.
+
+        `stop` is None after the last iteration that is allowed; where the solution is not
+        `certified`, bounds need not meet.
+        """
         ends = {
             "dual_variables": self.dual_point,
             "objective": self.upper,
@@ -314,7 +327,11 @@ class NewPoints(Protocol):
     def decision_values(
         self, kernel_weights: Floats, coefficients: Floats, bias: float | Floats
     ) -> Floats:
-        """Evaluate a decision function on the bank, (n_test,) or (n_test, k); see `Solution`."""
+        """Evaluate a decision function of a solution on the bank, (n_test,) or (n_test, k).
+
+        `coefficients` are (n,) or (S, n), or (n, k) or (S, n, k) where `bias` is an array: shared
+        by all kernels, or of each kernel of non-zero weight.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,7 +555,11 @@ class Method:
     def refuses(
         self, problem: ProblemFacts, target: Target | None = None, folds: int = 0
     ) -> Refusal | None:
-        """Return why this method cannot solve a problem with a target and folds; None if it can."""
+        """Return the reason why this method cannot solve a problem; None if it can.
+
+        `target` are the labels that it learns with its settings, ``params.target``, and `folds`
+        those that they choose, ``params.chosen_folds``.
+        """
         targets, smallest = problem.targets, problem.smallest_class
         if problem.laplacian is False and self.needs_laplacian:
             return Refusal(Part.LAPLACIAN, "needs a graph", "a graph Laplacian of the points")
@@ -572,7 +593,11 @@ class Method:
 
 
 def exact_proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
-    """Return ``exact_dual_objective`` and ``exact_gap`` of the sums, if all have such bounds."""
+    """Return bound and gap of one or several solutions for the kernels that factors stand for.
+
+    They are ``exact_dual_objective`` and ``exact_gap`` of the sums; nothing where a solution has no
+    such bound.
+    """
     bounds = [solution.exact_dual_objective for solution in solutions]
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
@@ -582,7 +607,11 @@ def exact_proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
 
 
 def proximity_of(solutions: Sequence[Solution]) -> dict[str, float]:
-    """Return the ``gap`` of sums of bounds, or the largest ``stationarity`` where none is known."""
+    """Return what is left to gain in one or several solutions, by its name.
+
+    It is the ``gap`` of the sums of objectives and of bounds; where no gap is known, the largest
+    ``stationarity``.
+    """
     found = [solution.stationarity for solution in solutions if STATIONARITY in solution.extra]
     if found:
         return {STATIONARITY: max(found)}
@@ -604,7 +633,10 @@ def most_points(method: Method, params: SolverParams, n_kernels: int, n_bytes: i
 
 
 def losses_by_target(params: type[SolverParams]) -> dict[Target, list[str]]:
-    """Return the kinds of labels that a method learns, each with the values of ``loss`` for it."""
+    """Return the kinds of labels that a method learns, each with the values of ``loss`` for it.
+
+    The values are an empty list where there is nothing to choose.
+    """
     default = params.model_construct()
     if "loss" not in params.model_fields:
         return {default.target: []}

@@ -167,7 +167,12 @@ def _read(model: type[TableT], where: str, table: dict[str, Any]) -> TableT:
 def expand(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
-    """Return the grid of a method's settings, the entry `where` of a sweep file."""
+    """Return the grid of a method's settings, the entry `where` of a sweep file.
+
+    `settings` has by parameter a value, a list of values, or a table that stands for a series of
+    numbers; `tol` is the tolerance where they name none.  A SpecError tells of an empty list, a
+    value given twice, or values that the method does not take.
+    """
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)
@@ -200,7 +205,11 @@ def expand(
 def searched(
     method: Method, where: str, settings: Mapping[str, Any], tol: float | None
 ) -> MethodGrid:
-    """Return the space of a method's settings, some of which are distributions."""
+    """Return the space of a method's settings, some of which are distributions.
+
+    Lists and series of numbers are choices there.  A SpecError tells of a distribution that is not
+    well-formed, and of values that the method does not take.
+    """
     given = dict(settings)
     if tol is not None:
         given.setdefault("tol", tol)

@@ -38,9 +38,11 @@ def solve_l2_svm(
     tol: float = 1e-6,
     start: Floats | None = None,
 ) -> SvmSolution:
-    """Solve the l2-SVM to a relative duality gap, as :func:`mkldist.solvers.svm.solve_svm` does.
+    """Solve the l2-SVM to a relative duality gap.
 
-    `K` (n, n) is without the `ridge` ``1 / C`` > 0 of the penalty ``C/2 sum_i slack_i^2``.
+    `K` (n, n) is without the ridge, or its operator; `ridge` > 0 is ``1 / C`` for the penalty
+    ``C/2 sum_i slack_i^2``.  The rest is as for :func:`mkldist.solvers.svm.solve_svm`; the alpha
+    that is returned has no upper bound.
     """
     with_ridge = ridged(K, ridge)
     reach = np.sqrt(np.maximum(diagonal_of(with_ridge), 0.0))
@@ -67,7 +69,10 @@ def _by_newton(
 
 
 def _start(y: Floats, start: Floats | None) -> Floats:
-    """Return feasible ``alpha * y``, either class scaled to the smaller sum, or equal in each."""
+    """Return feasible ``alpha * y``: the alpha of either class are scaled to the smaller sum.
+
+    All alpha of a class are equal where `start` leaves a class without any.
+    """
     alpha = np.maximum(start, 0.0) if start is not None else np.zeros(len(y))
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
@@ -82,7 +87,11 @@ def _scaled(beta: Floats, K: Gram, y: Floats) -> Floats:
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:
-    """Return the certificate at `beta`, in spite of rounding; ``f = K beta`` lacks the ridge."""
+    """Return the certificate at `beta`; ``f = K beta`` is without the ridge.
+
+    Both values make up for their rounding errors, as those of the machine of the hinge loss do;
+    `reach` are the roots of the diagonal with the ridge.
+    """
     norm, scaled = float(beta @ f), reach * beta
     energy, bias = float(scaled @ scaled), best_bias(f, y)
     slack = 1.0 - y * (f + bias)

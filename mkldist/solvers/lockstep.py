@@ -26,7 +26,10 @@ from mkldist.solvers.progress import working_cpu_time, working_time
 
 
 class RequestCount:
-    """Passes that read all M kernels, and combined matrices, that a solver asked for."""
+    """Passes over the bank and combined matrices that a solver asked for.
+
+    A pass is counted when requests have read all M kernels, see :mod:`mkldist.solvers.base`.
+    """
 
     def __init__(self, n_kernels: int) -> None:
         self.passes = self.combines = 0
@@ -155,7 +158,11 @@ def solve_timed(bank: Bank, job: Job) -> SolvedJob:
 
 
 class _Runner:
-    """A job, its pending request and its times; then the job that takes its place, and so on."""
+    """A job, its pending request and its times; then the job that takes its place, and so on.
+
+    `request` is None at the end of the last job; `view` is what it is about, and `needs_pass` says
+    whether it needs a pass over the bank.
+    """
 
     def __init__(self, job: Job, start: float, on_done: OnDone) -> None:
         self._on_done = on_done

@@ -103,7 +103,10 @@ TINY = float(np.finfo(float).tiny)
 def with_kernels(
     kernels: FactoredKernels, problem: Problem, C: float, solution: Solution
 ) -> Solution:
-    """Return a solution as the machine, of all classes, with the kernels themselves."""
+    """Return a solution as the machine with the kernels themselves, and its value.
+
+    C is the bound of the dual variables; the machine is of one class or of several.
+    """
     d, shape = solution.kernel_weights, problem.y.shape
     y, v = (one.reshape(len(one), -1) for one in (problem.y, solution.coefficients))
     f = kernels.expansion(d, v)
@@ -118,7 +121,10 @@ def with_kernels(
 def with_expansions(
     kernels: FactoredKernels, problem: Problem, C: float, solution: Solution, own: Floats
 ) -> Solution:
-    """Return a solution as the machine with coefficients `own` (S, n) or (S, n, k) of kernels."""
+    """Return a solution as the machine with the kernels and coefficients of each, and its value.
+
+    `own` (S, n) or (S, n, k) are coefficients of the kernels of non-zero weight.
+    """
     n, y = len(problem.y), problem.y.reshape(len(problem.y), -1)
     f, norms, energies, reach = np.zeros_like(y), *np.zeros((2, y.shape[1])), np.zeros(n)
     for kernel, a in zip(np.flatnonzero(solution.kernel_weights).tolist(), own, strict=True):
@@ -166,7 +172,10 @@ def _value(
 def estimated_value(
     kernels: FactoredKernels, problem: Problem, C: float, solution: Solution, rows: Ints
 ) -> float:
-    """Return the value of :func:`with_kernels` estimated by `rows` (r,) of equal chances."""
+    """Return the value of :func:`with_kernels` at the solution's b, by values of some points.
+
+    The `rows` (r,) are points drawn with equal probabilities; the solution has its decision values.
+    """
     if solution.training_values is None:
         raise ValueError("found no decision values; expected those of a machine")
     n = len(problem.y)
@@ -218,9 +227,12 @@ def certified_exactly(
     solution: Solution,
     sample: Sample | None = None,
 ) -> tuple[Solution, ExactForms]:
-    """Return a solution on factors as one of the kernels, with a bound, and the forms asked for.
+    """Return a solution on factors as one of the kernels, with a lower bound of their optimum.
 
-    `sample` says how to estimate the forms of kernels that are not active; None computes them.
+    The method has an :attr:`~mkldist.solvers.base.Method.exact_bound`, and `solution` is that on
+    the factors.  `sample` says how to estimate the forms of kernels that are not active; None
+    computes them.  Returned are the solution with its certificate and the coefficients of each
+    kernel, and the forms that the bound asked for.
     """
     asked: list[tuple[Floats, Floats, Floats]] = []
     active = solution.kernel_weights > 0.0
@@ -266,7 +278,10 @@ def _machine(
     own: Floats,
     sample: Sample | None,
 ) -> Solution:
-    """Return a solution as the machine with the kernels, or an estimate of its value."""
+    """Return a solution as the machine with the kernels, or an estimate of its value.
+
+    The value on factors that are rounded estimates that with the kernels.
+    """
     diagonals = kernels.factors.exact is not None
     if sample is None or sample.active_exactly:
         if diagonals:
@@ -296,7 +311,10 @@ def _estimated(
 
 
 def _expansions(solution: Solution, factors: FactorBank) -> Floats:
-    """Return coefficients of each active kernel, (S, n) or (S, n, k), on pivots if possible."""
+    """Return the coefficients of each kernel of non-zero weight, (S, n) or (S, n, k).
+
+    They are on pivots alone where factors have no diagonals.
+    """
     kernels = np.flatnonzero(solution.kernel_weights).tolist()
     shape = (len(kernels), *solution.coefficients.shape)
     given = solution.kernel_coefficients
@@ -321,7 +339,11 @@ def longer(factors: Sequence[ThinFactor], kernels: Ints, ratios: Floats) -> Rank
 
 
 def lacked_by_norms(solution: Solution, active: Ints, lack: Floats, allowed: float) -> Floats:
-    """Return how many times `allowed` each active kernel lacks by `lack` (S,); 0 within it."""
+    """Return how many times what it may each active kernel lacks in its norm, 0 within the limit.
+
+    The solution's coefficients are shared; `lack` (S,) is what their quadratic forms lack, and
+    `allowed` what the objective may lack.
+    """
     shares = 0.5 * unit_of_norms(solution) * solution.kernel_weights[active] * lack
     if float(shares.sum()) <= allowed:
         return np.zeros(len(active))
@@ -370,7 +392,10 @@ def may_help(factor: ThinFactor) -> bool:
 
 
 def corrected_diagonals(times: Floats, forms: ExactForms, kernels: Collection[int]) -> Floats:
-    """Return factors of diagonals (M,) with which some kernels have the forms that they lack."""
+    """Return factors of diagonals (M,) with which some kernels have the forms that they lack.
+
+    Where neighbours have like coefficients, the form of a narrow kernel exceeds its diagonal's.
+    """
     chosen = np.isin(np.arange(len(times)), list(kernels))
     lack, own = (forms.exact - forms.found).sum(1), forms.of_rests.sum(1)
     enough = own > np.finfo(float).eps * np.abs(lack)
@@ -487,7 +512,11 @@ class _Growing:
         return self._of_kernels(found)
 
     def takes_sums(self) -> bool:
-        """Return True if memory holds sums of kernels, which are sooner computed than factors."""
+        """Return True if memory holds sums of kernels, which are sooner computed than factors.
+
+        They are those of a method that asks for one sum, or of a solver that goes on by points
+        where a narrow kernel needs many columns and no rank is asked for.
+        """
         n, m, limits = self.problem.n_points, self.problem.n_kernels, self.kernels.limits
         most = limits.n_bytes or SHARE_OF_MEMORY * physical_memory()
         fits = self._bytes_of_matrices <= most and m * n**2 / 2 <= self._limit
@@ -576,7 +605,10 @@ class _Growing:
             return certified_exactly(self.kernels, method, problem, self._own, solution, sample)
 
     def needs_of_all(self, solution: Solution, forms: ExactForms) -> Ranks:
-        """Return ranks of kernels whose errors make the exact gap; None if factors make it."""
+        """Return the ranks that kernels need whose errors make the exact gap.
+
+        None is where most of that gap is the gap on the factors.
+        """
         tol, gap, self._forms = self.params.tol, solution.exact_gap, forms
         if gap <= tol or self._gap > SHARE * gap:
             return {}

@@ -155,7 +155,11 @@ class Direction(NamedTuple):
 
 
 class PrimalMachine:
-    """Minimise F over z, for one Gram matrix after another, to a `share` of F as its gap."""
+    """Minimise F over z, for one Gram matrix after another, to a `share` of F as its gap.
+
+    Counters count a machine as a solve, and a line search as an iteration, and as a Newton step too
+    where its direction is Newton's.
+    """
 
     def __init__(
         self, loss: SquaredLoss, lam: float, inner: Inner, share: float, counters: Counters

@@ -93,7 +93,11 @@ class Clock:
 
 
 def working_time() -> float:
-    """Return seconds of this thread, without those in which it prepares functions."""
+    """Return a time in seconds that stands still while this thread prepares functions.
+
+    A thread prepares a function when it compiles it, and when it calls it in Python before that.
+    Only differences of two times of one thread mean anything.
+    """
     return time.perf_counter() - preparation_seconds()[0]
 
 
@@ -182,7 +186,11 @@ def largest(weights: Floats, count: int) -> Indices:
 
 
 class WeightHistory:
-    """Non-zero weights of all iterations: in `most_bytes`, the largest, but `least` of them."""
+    """Weights other than 0 of all iterations, within `most_bytes`.
+
+    Where they take more, each iteration keeps as many of its largest as there is room for, but
+    `least` of them in any case.
+    """
 
     def __init__(self, most_bytes: int, least: int) -> None:
         self._most, self._least = most_bytes // TRACED_WEIGHT_BYTES, least
@@ -202,7 +210,10 @@ class WeightHistory:
         self._held += len(places)
 
     def of(self, kernels: Indices) -> Floats:
-        """Return weights (T, k) of kernels in all T iterations, NaN where only larger are kept."""
+        """Return the weights (T, k) of k kernels in all T iterations.
+
+        A weight is NaN in an iteration that kept only larger ones.
+        """
         course = np.zeros((len(self._rows), len(kernels)))
         for row, (places, weights, is_whole) in zip(course, self._rows, strict=True):
             at = np.searchsorted(places, kernels)
@@ -233,7 +244,11 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Trace:
-    """Bounds, active kernels and largest weights, by iteration and time, if `enabled`."""
+    """Record of bounds, number of active kernels and largest weights, by iteration and time.
+
+    The course of the weights that are largest at the end is part of it.  Nothing is recorded unless
+    it is `enabled`; `spread` is :attr:`mkldist.solvers.base.Problem.spread`.
+    """
 
     def __init__(
         self, enabled: bool, clock: Clock, spread: Callable[[Floats], Floats] | None = None
@@ -244,7 +259,11 @@ class Trace:
         self._course: WeightHistory | None = None
 
     def record(self, objective: float, dual_objective: float, weights: Floats, own: Own) -> None:
-        """Add a row for one iteration: best bounds, weights (M,) and what it found by itself."""
+        """Add a row for one iteration, and tell who listens to the clock.
+
+        Bounds are the best so far; `weights` (M,) are those of the iteration, and `own` is what it
+        found there.
+        """
         if self._clock.on_iteration is not None:
             self._clock.on_iteration(objective, dual_objective)
         if not self._enabled:

@@ -55,7 +55,11 @@ def largest_forms(vectors: Floats) -> Generator[Request, Any, Floats]:
 
 
 def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
-    """Return alpha times the t in [0, 1] of the greatest dual value, ``t height - t^2/2 form``."""
+    """Return the best multiple t of a machine's dual point alpha, 0 <= t <= 1.
+
+    Its dual value is ``max_t { t height - t^2/2 form }``, with `height` ``1'alpha`` or less, which
+    rounding may make negative, and `form` its quadratic form or more.
+    """
     height = max(height, 0.0)
     t = height / form if form > height else 1.0
     return DualBound(t * height - 0.5 * t**2 * form, t * alpha)
@@ -64,7 +68,10 @@ def best_multiple(alpha: Floats, height: float, form: float) -> DualBound:
 def fixed_weights_bound(
     problem: Problem, params: SolverParams, solution: Solution
 ) -> Generator[Request, Any, DualBound]:
-    """Ask for the dual values of machines, summed, at weights that were fixed before."""
+    """Ask for the dual value of a machine's dual point at the solution's weights, fixed before.
+
+    A machine of each class has a dual point of its own; their values add up.
+    """
     alpha = solution.dual_variables.reshape(problem.n_points, -1)
     signed = alpha * problem.y.reshape(alpha.shape)
     forms = yield from largest_forms(signed)

@@ -25,7 +25,10 @@ from mkldist.spec.kinds import spelled
 
 
 def within_range(value: Any) -> Any:
-    """Return a parameter; refuse numbers of which products would overflow, but 0 or infinity."""
+    """Return the value of a parameter; refuse numbers so large or small that they would overflow.
+
+    Zero and, where a parameter takes it, infinity pass.
+    """
     if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
         return value
     if not LEAST <= abs(value) <= LARGEST:
@@ -83,7 +86,10 @@ class SolverParams(BaseModel):
 
     @property
     def chosen_folds(self) -> int:
-        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen."""
+        """Folds of the method's own cross-validation that the user chose; 0 if none were chosen.
+
+        A method that has folds cuts their default number to the data.
+        """
         return 0
 
     @property
@@ -156,8 +162,10 @@ def check_effect(
 ) -> None:
     """Refuse parameters that were given but have no effect, by a SpecError that names the first.
 
-    A parameter of one value must have an effect at one of the `points` at least, one that varies at
-    all of them, because runs would be repeated at the others.
+    A parameter of one value must have an effect at one point of a grid at least.  A parameter
+    that varies must have one at every point, because runs would be repeated at the others.
+    `given` are values or lists of values as the user gave them, `points` all settings made of them,
+    and `hint` advice for a parameter that has an effect at some points only.
     """
     for name, value in given.items():
         idle = [point for point in points if not point.has_effect(name)]

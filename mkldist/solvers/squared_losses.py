@@ -81,7 +81,10 @@ class SquaredLoss:
         return middle + self.best_step(f + middle, np.ones(len(f)), self.slope, 0.0)
 
     def best_step(self, u: Floats, change: Floats, constant: float, curvature: float) -> float:
-        """Return the minimiser over s of the distances at ``u + s change`` plus a parabola."""
+        """Return the minimiser over s of the distances at ``u + s change`` plus a parabola in s.
+
+        The parabola is ``constant s + curvature s^2 / 2``; the curvature is not negative.
+        """
         ends = self.lower, self.upper
         return root_on_line(u, change, *ends, constant, curvature, self.weights)
 
@@ -178,7 +181,10 @@ def root_on_line(
 
 @compiled
 def _write_kinks(u: Floats, change: Floats, lower: Floats, upper: Floats, kinks: Floats) -> int:
-    """Write steps at which decision values meet ends of intervals, in no order; return how many."""
+    """Write the steps at which decision values meet ends of intervals; return how many there are.
+
+    They come in no order.
+    """
     count = 0
     for i in range(len(u)):
         if change[i] != 0.0:

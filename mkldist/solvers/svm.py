@@ -45,10 +45,11 @@ EPS = float(np.finfo(np.float64).eps)
 def _sums(
     beta: Floats, f: Floats, y: Floats, weights: Floats, bias: float, reach: Floats, slack: Floats
 ) -> tuple[float, float, float, float, float, float]:
-    """Return the sums that the bounds of a hinge-loss machine consist of; overwrite the slacks.
+    """Return the sums that the bounds of a hinge-loss machine consist of.
 
-    They are ``beta'f``, ``sum |beta|``, the weighted hinge loss, how much rounding may have taken
-    off it, ``sum_i K_ii beta_i^2``, and ``sum beta``, zero up to rounding at a feasible point.
+    At coefficients `beta` and decision values `f` without bias they are ``beta'f``, ``sum |beta|``,
+    the weighted hinge loss, how much rounding may have taken off it, ``sum_i K_ii beta_i^2``, and
+    ``sum beta``, zero up to rounding at a feasible point.  The slacks are overwritten.
     """
     norm = total = loss = largest = energy = rest = 0.0
     for i in range(len(f)):
@@ -125,7 +126,11 @@ It overwrites both, and returns the numbers of pair updates and of Newton steps.
 def ascent_on(
     K: Gram, y: Floats, lower: Floats, upper: Floats, enough: Callable[[Floats, Floats], bool]
 ) -> Ascent:
-    """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, until `enough`."""
+    """Return the steps that raise ``y'beta - 1/2 beta' K beta`` over a box, at the sum of beta.
+
+    `K` (n, n) is C-contiguous, or an operator, of which the steps multiply out a block at a time;
+    `enough` takes beta and ``K beta``, and returns True if the point will do.
+    """
     if isinstance(K, SymmetricOperator):
         return lambda beta, slack, violation: block_ascent(
             K, beta, slack, lower, upper, violation, lambda beta, slack: enough(beta, y - slack)
@@ -201,7 +206,10 @@ class SvmSolution:
 
     @classmethod
     def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
-        """Return the machines of several classes on one Gram matrix as one, a column for each."""
+        """Return the machines of several classes on one Gram matrix as one solution.
+
+        It has a column for each class; its values and counts are sums over the classes.
+        """
         return cls(
             alpha=np.column_stack([svm.alpha for svm in machines]),
             signed=np.column_stack([svm.signed for svm in machines]),
@@ -229,7 +237,11 @@ class SvmSolution:
         return float(self.alpha.sum()) - self.rounding.of_sums
 
     def dual_value(self, form: float) -> float:
-        """Return ``1'alpha - 1/2 form``, less its rounding, on a kernel like the machine's."""
+        """Return ``1'alpha - 1/2 form``, less its rounding, a lower bound.
+
+        `form` is the quadratic form of alpha*y as computed, added up over classes, for a kernel
+        whose diagonal is like that of the machine's kernel.
+        """
         return self.height - 0.5 * (form + self.rounding.of_form)
 
     @property
@@ -296,8 +308,9 @@ def _enlarged(
 ) -> SvmSolution:
     """Return the machine, with a slightly larger decision function where that has a lower value.
 
-    A large C magnifies what is left of the losses of points below the bound; a function larger by
-    as much has no such losses.
+    A large C magnifies what is left of the losses of points below the bound, and what rounding may
+    hide of them.  A function larger by as much has no such losses.  `f` are decision values without
+    bias (n,), and `bounds` those of the expansion coefficients, (n,) each.
     """
     unsure = EPS * (float(reach.max()) * float(np.linalg.norm(reach * svm.signed)) + 1.0)
     missing = 0.5 * slack_spread(y - f, svm.signed, *bounds) + 2.0 * unsure
@@ -355,7 +368,11 @@ def maximise_dual(
 
 
 def _feasible(alpha: Floats, y: Floats, C: Bound) -> Floats:
-    """Return `alpha * y` moved into the box, and onto y'alpha = 0 but for rounding."""
+    """Return `alpha * y` moved into the box and onto the hyperplane y'alpha = 0.
+
+    Rounding alone may leave the hyperplane, as it does in every step.  To move all points of a
+    class for that would take them off their bounds.
+    """
     alpha = np.minimum(np.maximum(alpha, 0.0), C)
     of_positives = y > 0
     positive, negative = float(alpha @ of_positives), float(alpha @ ~of_positives)
@@ -391,8 +408,9 @@ def dual_rounding(
 ) -> DualRounding:
     """Return the most that rounding may have added to ``1'|beta| - 1/2 beta'K beta``.
 
-    `energy` is ``sum_i K_ii beta_i^2``, and `unbalanced` the bias times what pair updates leave of
-    ``1'beta``.
+    `total` is ``1'|beta|`` and `norm` ``beta'K beta`` as computed, `energy` ``sum_i K_ii
+    beta_i^2``, and `unbalanced` what it costs that pair updates leave a rest of ``1'beta``: the
+    bias times the rest.
     """
     return DualRounding(form_rounding(norm, energy, n_points), EPS * total + abs(unbalanced))
 
@@ -401,7 +419,12 @@ INNER_SHARE = 0.05  # of the outer tolerance, left to the inner solver
 
 
 class InnerSvm:
-    """Train support vector machines in turn, on labels (n,) or (n, k), to a share of `tol`."""
+    """Train one support vector machine after another on slowly changing Gram matrices.
+
+    Labels `y` are (n,), or (n, k) for a machine of each column; `C` bounds the dual variables, of
+    all or of each point; machines are solved to a small share of `tol`, the outer problem's
+    relative gap.
+    """
 
     def __init__(self, y: Floats, C: Bound, tol: float, counters: Counters) -> None:
         self._y, self._C, self._tol = y, C, INNER_SHARE * tol
@@ -426,7 +449,11 @@ class InnerSvm:
 def train(
     K: Gram, y: Floats, C: Bound, tol: float, counters: Counters, start: Floats | None = None
 ) -> SvmSolution:
-    """Train a machine on labels `y` (n,), or on each of their columns, to a relative gap `tol`."""
+    """Train a support vector machine on labels `y` (n,), or one on each of their columns (n, k).
+
+    C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
+    each machine; `start` are dual variables of the shape of y.
+    """
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
     machines = []
@@ -452,7 +479,11 @@ def fixed_weights_solution(
     *,
     complete: bool = True,
 ) -> Solution:
-    """Return the solution of machines at fixed weights, `complete` if chosen from all kernels."""
+    """Return the solution of a method that trains its machines once, at fixed kernel weights.
+
+    The gap of the machines is the certificate, and a trace has one row.  The choice of weights is
+    not `complete` if the time limit came before they were chosen from all kernels.
+    """
     bounds = svm.objective, svm.dual_objective
     found = direct_solution(
         problem,

@@ -100,7 +100,10 @@ class Candidates:
         return q
 
     def visited(self, rho: Floats, norms: Floats) -> None:
-        """Move the centre to the feasible `rho` (n,) of a pass; update bounds by its norms (M,)."""
+        """Move the centre to the feasible dual point `rho` (n,) of a pass, and update the bounds.
+
+        `norms` (M,) are ``||rho||_{K_m}``; entries of screened kernels are not read.
+        """
         unseen = ~self.may_be_active
         self.bounds = np.where(unseen, self.bounds, norms)
         if unseen.any() and self.radii is not None:
@@ -154,7 +157,11 @@ def _centred_radii(n_points: int) -> Generator[Request, Any, Floats]:
 
 
 def distance_to_optimum(upper: float, value: float, curvature: float) -> float:
-    """Return a bound of ``||rho* - rho||``, infinite if the modulus of concavity is 0."""
+    """Return a bound of ``||rho* - rho||``; infinite if the dual is not strongly concave.
+
+    `upper` is a primal value, `value` the dual value of rho, and `curvature` the modulus mu of
+    strong concavity; 0 if there is none.
+    """
     if curvature == 0.0:
         return math.inf
     gap = max(upper - value, 0.0) + VALUE_ROUNDING * abs(upper)
@@ -196,7 +203,11 @@ class WorkingSet:
     def combination(
         self, weights: Floats, *, thin: bool = False, former: Gram | None = None
     ) -> Combine:
-        """Return the request for the sum of the working set with weights (S,), perhaps `thin`."""
+        """Return the request for the sum of the working set's kernels with weights (S,).
+
+        With `thin`, an operator may answer it, see :class:`~mkldist.bank.requests.Combine`.  The
+        matrix of a `former` answer is overwritten.
+        """
         memory = former if isinstance(former, np.ndarray) else None
         return Combine(weights, None if self.everything else self.kernels, memory, thin)
 
@@ -210,14 +221,20 @@ class WorkingSet:
         return forms
 
     def visit_all(self, points: Floats) -> Generator[Request, Any, Floats]:
-        """Ask for ``q_m(alpha_j*y)`` (M, J) by one pass; those of inactive kernels are zero."""
+        """Ask for ``q_m(alpha_j*y)`` (M, J) of all kernels at `points` (J, n) or (J, n, k).
+
+        It takes one pass; the forms of kernels that are proven inactive are zero.
+        """
         columns = np.moveaxis(points, 1, 0).reshape(points.shape[1], -1)
         q = yield from self.candidates.quadratic(columns)
         by_point: Floats = q.reshape(self._n_kernels, len(points), -1).sum(axis=2)
         return by_point
 
     def newcomers(self, q: Floats, threshold: float) -> Ints:
-        """Return some kernels outside whose q_m (M,) exceeds a threshold, largest first."""
+        """Return the kernels outside whose q_m (M,) exceeds a threshold, largest q_m first.
+
+        At most :func:`most_newcomers` are returned.
+        """
         outside = q > threshold
         outside[self.kernels] = False
         candidates = np.flatnonzero(outside)
@@ -225,7 +242,10 @@ class WorkingSet:
         return candidates[order[: most_newcomers(self._n_kernels, len(self.kernels))]]
 
     def take_first(self, y: Floats, ridges: Floats | float = 0.0) -> Generator[Request, Any, None]:
-        """Take the kernels of largest q_m, plus ridges, at equal alpha in each class."""
+        """Take the kernels of the largest q_m where alpha is equal within each class, by one pass.
+
+        `ridges`, one or (M,), are added to the diagonals of the kernels.
+        """
         positive = y > 0
         alpha = np.where(positive, 1.0 / positive.sum(axis=0), 1.0 / (~positive).sum(axis=0))
         q = yield from self.visit_all(alpha[None] * y)
@@ -247,10 +267,17 @@ class WorkingSet:
 
 
 def most_newcomers(n_kernels: int, size: int, first: int = FIRST_KERNELS) -> int:
-    """Return how many kernels may join a working set at once: it may double, or grow by a share."""
+    """Return the number of kernels that may join a working set of `size` at once.
+
+    The working set may double.  If the bank has very many kernels, more of them may join, for
+    their cost is small beside that of a pass over all.  `first` is the number that it starts from.
+    """
     return max(first, n_kernels // PASS_SHARE, size)
 
 
 def solved(tol: float, gap_of_pass: float, share: float = SOLVED) -> float:
-    """Return the gap on the working set at which to pass: a `share` of that of the last pass."""
+    """Return the relative gap on the working set at which the next pass is due.
+
+    Of the gap on all kernels that the last pass found, a `share` may be left on the working set.
+    """
     return max(SOLVED_TOL * tol, share * gap_of_pass)

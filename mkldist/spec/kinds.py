@@ -160,7 +160,10 @@ TEXT, NUMBER, LIST, TABLE = SHAPES = ("<text>", "<number>", "<list>", "<table>")
 
 
 def shape_of(value: Any) -> str | None:
-    """Return the kind of a value, None if it has none, so that messages name that alone."""
+    """Return the kind of a value, None if it has none.
+
+    The message about a mistake then names the kind that the user meant, not all of a union.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, str):

@@ -287,7 +287,11 @@ def expected(error: ErrorDetails, location: Location = ()) -> str:
 
 
 def unknown_key(where: str, what: str, name: str, known: Sequence[str]) -> SpecError:
-    """Return the error of an unknown key; the hint names another table that knows it."""
+    """Return the error of a key that is unknown in its table.
+
+    If another table knows the key, the hint names that table: the key most likely stands under
+    the wrong header.
+    """
     hint = nearest(name, known)
     if name in SweepSpec.model_fields:
         hint = f"Move {name!r} {_MOVE}"
@@ -366,7 +370,10 @@ def load_sweep(
 def naming(
     path: Path | Mapping[str, Any], overrides: Sequence[str] = (), memory: str | None = None
 ) -> Iterator[None]:
-    """Add the file or the option to the place that errors raised in this context name."""
+    """Add the file or the option to the place that errors raised in this context name.
+
+    Some mistakes in a sweep file show only when its data are read.
+    """
     try:
         yield
     except (SpecError, DataError, GramError) as error:
