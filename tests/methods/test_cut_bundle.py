@@ -12,6 +12,7 @@ from mkldist.bank.requests import Combine, Quadratic
 from mkldist.methods.cut_bundle import DualCuts
 from mkldist.methods.level import PATIENCE
 from mkldist.methods.registry import METHODS
+from mkldist.methods.silp import stands_still
 from mkldist.optim import cutting_planes
 from mkldist.solvers.base import Problem
 from mkldist.solvers.progress import Clock, StopReason
@@ -346,6 +347,15 @@ def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
 
 
 @EVERY_ACCELERATION
+@pytest.mark.parametrize(
+    ("following", "lower", "stalled"),
+    [([0.5, 0.5], 0.0, True), ([0.5, 0.5], 0.5, False), ([0.4, 0.6], 0.0, False)],
+)
+def test_silp_stalls_at_the_same_weights_where_its_bound_no_longer_rises(following, lower, stalled):
+    weights = np.array([0.5, 0.5])
+    assert stands_still(weights, np.array(following), 0.0, lower, 1.0) == stalled
+
+
 @pytest.mark.parametrize(("name", "tol"), [("level", 1e-3), ("silp", 0.05)])
 def test_by_point_it_ends_at_an_iterate_whose_own_gap_is_within_the_tolerance(
     name, tol, acceleration
