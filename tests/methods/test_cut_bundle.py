@@ -346,7 +346,6 @@ def test_a_programme_goes_on_from_its_basis_when_kernels_join(monkeypatch):
     assert fast.counters.passes < plain.counters.passes / 20
 
 
-@EVERY_ACCELERATION
 @pytest.mark.parametrize(
     ("following", "lower", "stalled"),
     [([0.5, 0.5], 0.0, True), ([0.5, 0.5], 0.5, False), ([0.4, 0.6], 0.0, False)],
@@ -356,6 +355,7 @@ def test_silp_stalls_at_the_same_weights_where_its_bound_no_longer_rises(followi
     assert stands_still(weights, np.array(following), 0.0, lower, 1.0) == stalled
 
 
+@EVERY_ACCELERATION
 @pytest.mark.parametrize(("name", "tol"), [("level", 1e-3), ("silp", 0.05)])
 def test_by_point_it_ends_at_an_iterate_whose_own_gap_is_within_the_tolerance(
     name, tol, acceleration
