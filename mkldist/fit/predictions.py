@@ -169,7 +169,7 @@ def _explained(
 
 def _words(counts: Counter[Any]) -> str:
     """Return numbers of predictions of each class in words."""
-    return ", ".join(f"{n} {name}" for name, n in counts.most_common()) or "none"
+    return ", ".join(f"{name}: {n}" for name, n in counts.most_common()) or "none"
 
 
 @dataclass(eq=False)
@@ -265,7 +265,7 @@ class _Account:
                 what, own = "column" if name in model.texts else "view", self.of_lacking[name]
                 if own and self.counts:
                     others = _words(self.counts - own)
-                    done += f". Predicted there: {_words(own)}; of the others: {others}"
+                    done += f". Predicted there {_words(own)}; of the others {others}"
                 yield f"{what} {name!r}: {count} of {rows} lack it; {done}"
         if self.n_filled:
             listed = [f"{names[c]!r} in {n}" for c, n in self.filled.most_common() if n]

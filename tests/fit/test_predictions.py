@@ -622,12 +622,12 @@ def test_rows_that_lack_a_view_are_counted(missing, tmp_path):
     [note] = done.notes
     assert note.startswith("view 'pair': 3 of 50 rows lack it; its ")
     assert ("zero" in note) == (missing == "zero")
-    _, _, told = note.partition("Predicted there: ")
+    _, _, told = note.partition("Predicted there ")
     for part, answers in zip(
-        told.split("; of the others: "), [found[4:7], found.drop([4, 5, 6])], strict=True
+        told.split("; of the others "), [found[4:7], found.drop([4, 5, 6])], strict=True
     ):
         counts = answers["prediction"].value_counts().items()
-        assert {*part.split(", ")} == {f"{n} {answer}" for answer, n in counts}
+        assert {*part.split(", ")} == {f"{answer}: {n}" for answer, n in counts}
 
 
 def test_rows_that_lack_a_view_of_a_file_are_counted(tmp_path):
