@@ -524,7 +524,7 @@ def _splits(facts: Facts) -> Iterator[str]:
     yield "\n[splits]"
     if facts.apart:
         yield _line('kind = "predefined"', "test points are given apart")
-    elif facts.look and facts.look.groups and _of_groups(facts.look.groups).kind == LEFT_OUT:
+    elif facts.look and facts.look.groups and _leaves_out(facts.look, facts.look.groups):
         yield _line(f'kind = "{LEFT_OUT}"', 'each is tested once; "holdout" draws some at random')
     else:
         yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
@@ -568,6 +568,11 @@ def _of_groups(column: Column) -> SplitsSpec:
     if 2 < len(column.counts) <= MOST_LEFT_OUT:
         return SplitsSpec(kind=LEFT_OUT, groups=column.name)
     return SplitsSpec(train_fraction=TRAIN_FRACTION, repeats=REPEATS, groups=column.name)
+
+
+def _leaves_out(look: TableProfile, column: Column) -> bool:
+    """Return True if a sweep leaves out each of some groups, which it can keep together."""
+    return _of_groups(column).kind == LEFT_OUT and not _hinders_groups(look, column)
 
 
 def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:

@@ -132,6 +132,10 @@ def test_few_groups_are_each_left_out_once(tmp_path, n_groups, n_splits):
     path.write_text("\n".join(["patient,x,y,target", *rows]))
     _, plan = plan_of(path, given_groups="patient")
     assert len({run.split for run in plan.runs}) == n_splits
+    path.write_text(path.read_text().replace("P1,", ","))  # some rows have no group
+    text, plan = plan_of(path, given_groups="patient")
+    assert '\n# groups = "patient"' in text
+    assert len({run.split for run in plan.runs}) == 5
 
 
 def test_groups_that_a_sweep_would_refuse_are_a_comment(tmp_path):
