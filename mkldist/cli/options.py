@@ -250,6 +250,12 @@ encryption_options = together(
 )
 
 
+def output_option(folder: str = "results/NAME") -> Decorator:
+    """Return the option of the folder of the results."""
+    words = f"Folder of the results.  [default: {folder}]"
+    return click.option("-o", "--output", type=PATH, help=words)
+
+
 def cluster_options(folder: str = "results/NAME") -> Decorator:
     """Return the decorator that adds the cluster, as ``connect_options``, and ``output``."""
 
@@ -269,9 +275,7 @@ def cluster_options(folder: str = "results/NAME") -> Decorator:
         return options(with_cluster)
 
     options = together(
-        click.option(
-            "-o", "--output", type=PATH, help=f"Folder of the results.  [default: {folder}]"
-        ),
+        output_option(folder),
         click.option(
             "--workers",
             "n_workers",

@@ -17,6 +17,7 @@ from mkldist.cli.options import (
     cluster_options,
     complete_results,
     json_option,
+    output_option,
     print_json,
     sweep_options,
     threads_option,
@@ -47,6 +48,7 @@ _PLANNED = (
 
 @click.command("plan")
 @sweep_options
+@output_option()
 @click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
@@ -61,6 +63,7 @@ _PLANNED = (
 @json_option("name", "output", *_PLANNED, "workers", "banks", "sizes", "data", "forecast")
 def plan_command(
     sweep: SweepInputs,
+    output: Path | None,
     workers: int | None,
     threads_per_worker: int | None,
     storage: str | None,
@@ -79,7 +82,7 @@ def plan_command(
         raise InputError("--storage", f"{storage} without --workers", expected)
     spec = sweep.load()
     with sweep.naming():
-        output = sweep.results or output_path(spec)
+        output = output or sweep.results or output_path(spec)
         plan = SweepPlan.make(
             spec,
             sweep.file,

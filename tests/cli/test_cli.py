@@ -82,6 +82,8 @@ def test_the_end_of_a_sweep_says_which_banks_stay_and_how_to_remove_them(finishe
 @pytest.mark.parametrize("given", ["tiny", "tiny.toml", "results/tiny"])
 def test_file_name_and_folder_of_a_sweep_are_alike(finished, given):
     assert "6 of 6 runs in results/tiny\n" in run_here(finished, "plan", given).stdout
+    elsewhere = run_here(finished, "plan", given, "--output", "elsewhere")
+    assert "0 of 6 runs" in elsewhere.stdout
     assert run_here(finished, "status", given).stdout.startswith("tiny in results/tiny\n")
     run_here(finished, "export", given, "--to", "alike.csv", "--overwrite")
     assert "Nothing to do" in run(finished, "sweep", given).stdout
