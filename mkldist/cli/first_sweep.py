@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from shlex import quote
 from types import MappingProxyType
@@ -160,11 +161,17 @@ class Facts:
         few = self.n_features <= min(MOST_COLUMNS, 2 * MOST_ENTRIES // max(n_rows, 1) ** 2)
         return few and self.n_features >= MANY_COLUMNS
 
+    @cached_property
+    def hindered(self) -> str:
+        """Why a sweep cannot keep the rows of a group together, in words; empty if it can."""
+        look = self.look
+        return _hinders_groups(look, look.groups) if look and look.groups else ""
+
     @property
     def is_divisible(self) -> bool:
         """True if inner folds of training parts have rows of all classes."""
         look = self.look
-        if look and look.groups and not _hinders_groups(look, look.groups):
+        if look and look.groups and not self.hindered:
             return not _hinders_groups(look, look.groups, FOLDS)
         return min(self.classes.values(), default=FEW_ROWS) >= FEW_ROWS
 
@@ -522,15 +529,16 @@ def _splits(facts: Facts) -> Iterator[str]:
     if facts.regression:
         yield _line('target = "zscore"', "so that C does not depend on the units of the labels")
     yield "\n[splits]"
+    groups = facts.look.groups if facts.look else None
     if facts.apart:
         yield _line('kind = "predefined"', "test points are given apart")
-    elif facts.look and facts.look.groups and _leaves_out(facts.look, facts.look.groups):
+    elif groups and not facts.hindered and _of_groups(groups).kind == LEFT_OUT:
         yield _line(f'kind = "{LEFT_OUT}"', 'each is tested once; "holdout" draws some at random')
     else:
         yield _line('kind = "holdout"', 'or "kfold" with folds = 5')
         yield f"train_fraction = {TRAIN_FRACTION}\nrepeats = {REPEATS}"
     if facts.look is not None:
-        yield from _dependence(facts.look)
+        yield from _dependence(facts.look, facts.hindered)
     yield "\n[selection]"
     if facts.rare is not None:
         yield _line('metric = "balanced_error"', "mean of the error of each class")
@@ -540,12 +548,14 @@ def _splits(facts: Facts) -> Iterator[str]:
         yield _line("folds = 0", "too few rows of a class, or groups, for inner folds to choose C")
 
 
-def _dependence(look: TableProfile) -> Iterator[str]:
-    """Yield the key of rows that belong together, and notes on places and dates."""
+def _dependence(look: TableProfile, hinders: str) -> Iterator[str]:
+    """Yield the key of rows that belong together, as a comment if something `hinders`; and notes.
+
+    The notes are on places, parts and dates.
+    """
     column = look.groups
     if column is not None:
         line = f"groups = {spelled(column.name, None)}"
-        hinders = _hinders_groups(look, column)
         words = f"{len(column.counts)} values in {look.n_rows} rows: rows of one stay in one part"
         yield _line(f"# {line}" if hinders else line, f"{words}{hinders}")
     for place in look.places:
@@ -568,11 +578,6 @@ def _of_groups(column: Column) -> SplitsSpec:
     if 2 < len(column.counts) <= MOST_LEFT_OUT:
         return SplitsSpec(kind=LEFT_OUT, groups=column.name)
     return SplitsSpec(train_fraction=TRAIN_FRACTION, repeats=REPEATS, groups=column.name)
-
-
-def _leaves_out(look: TableProfile, column: Column) -> bool:
-    """Return True if a sweep leaves out each of some groups, which it can keep together."""
-    return _of_groups(column).kind == LEFT_OUT and not _hinders_groups(look, column)
 
 
 def _hinders_groups(look: TableProfile, column: Column, folds: int = 0) -> str:

@@ -234,7 +234,8 @@ class _Account:
             if view.missing is not None and np.isin(view.columns, self._used).any():
                 lacking = lacking_rows(x, view)
                 self.lacking[name] += int(lacking.sum())
-                self.of_lacking[name].update(predictions[lacking].tolist())
+                if model.labels.classes is not None:
+                    self.of_lacking[name].update(predictions[lacking].tolist())
                 filled[np.ix_(lacking, np.array(view.columns))] = False
         self.n_filled += self._count(self.filled, filled[:, self._used])
         if model.ranges is not None:
@@ -263,7 +264,7 @@ class _Account:
                 if view is not None and view.missing == "impute":
                     done = "its features are filled there, as in the fit"
                 what, own = "column" if name in model.texts else "view", self.of_lacking[name]
-                if own and self.counts:
+                if own:
                     others = _words(self.counts - own)
                     done += f". Predicted there {_words(own)}; of the others {others}"
                 yield f"{what} {name!r}: {count} of {rows} lack it; {done}"
