@@ -227,11 +227,11 @@ def constant_words(metric: Metric, value: float) -> str:
 TO_TRY = {
     "classification": (
         "Try other kernels, such as those of single columns, a wider grid of C, or more rows;",
-        'for unequal classes metric = "balanced_error" and class_weight = "balanced", as of init.',
+        'for unequal classes, metric = "balanced_error" and class_weight = "balanced".',
     ),
     "regression": (
         "Try other kernels, a wider grid of C, or more rows;",
-        'and target = "zscore" of [preprocessing], as of init.',
+        'and, unless it is set, target = "zscore" of [preprocessing].',
     ),
 }
 """Lines of what may help where nothing beats a constant prediction, by task."""

@@ -534,7 +534,7 @@ _JOB_ERRORS = _JobErrors(logging.ERROR)
 def no_worker(words: str) -> str:
     """Return words about missing workers, with the error of starting them if there was any."""
     error = _JOB_ERRORS.last
-    return f"{words}; the last attempt to start some: {error:.400}" if error else words
+    return f"{words}; the last attempt to start workers failed: {error:.400}" if error else words
 
 
 @contextmanager
