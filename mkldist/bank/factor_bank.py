@@ -24,6 +24,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -47,11 +48,13 @@ from mkldist.core.checksums import crc32c
 from mkldist.core.durable import make_folder, output_error
 from mkldist.errors import GramError
 from mkldist.optim.factored_matrix import (
+    FEW_VALUES,
     ON_HOST,
     FactoredMatrix,
     RowsOf,
     Thin,
     ThinProducts,
+    joined,
     values_of,
 )
 from mkldist.optim.pivoted_cholesky import PieceCache, PivotedFactor, ThinFactor, pivoted_cholesky
@@ -90,6 +93,7 @@ class FileRegions:
 
 
 AT_HAND = 2  # copies beside the factors that stay: one in use while the next one is read
+COPIES = 4  # of factors next to each other: of a bank, and of a few sums, beside them
 HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 
 
@@ -135,6 +139,11 @@ class CachedFactor:
         """The factor as a part of an operator, which asks for the values when it needs them."""
         return self
 
+    @property
+    def at_hand(self) -> bool:
+        """True if memory holds all factors, and has room for copies of them."""
+        return self.cache.has_room_for_copies
+
     def on(self, points: Ints) -> Thin:
         """Return the rows of some points, a copy where memory holds all factors."""
         return self.values[points] if self.cache.holds_all else RowsOf(self, points)
@@ -179,6 +188,11 @@ class FactorCache:
     def holds_all(self) -> bool:
         """True if memory holds all factors."""
         return self._capacity is None or self._total <= self._capacity
+
+    @property
+    def has_room_for_copies(self) -> bool:
+        """True if memory holds all factors, and as many values several times more."""
+        return self.holds_all and (self.n_bytes is None or COPIES * self._total <= self.n_bytes)
 
     def put(self, factor: PivotedFactor, *, preferred: bool = False) -> CachedFactor:
         """Take a factor, `preferred` if it will be read sooner than those that are there."""
@@ -407,16 +421,36 @@ class FactorBank(Bank):
         """Replace the factor of a kernel by another of it."""
         before, after = self.factors[:kernel], self.factors[kernel + 1 :]
         self.factors = (*before, factor, *after)
+        for name in ("_columns", "_ends", "_thin"):
+            vars(self).pop(name, None)
+
+    @cached_property
+    def _columns(self) -> Floats | None:
+        """All factors next to each other, (n, R), if they are few values on the host."""
+        whole = self.products.device is None and self.kept_type == np.float64
+        return joined([factor.thin for factor in self.factors]) if whole else None
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Where the columns of each factor end, among all, (M,)."""
+        return np.cumsum([factor.rank for factor in self.factors], dtype=np.intp)
+
+    @cached_property
+    def _thin(self) -> Sequence[Thin]:
+        """The factors as parts of operators: those next to each other if there are such."""
+        if self._columns is None:
+            return [factor.thin for factor in self.factors]
+        return np.split(self._columns, self._ends[:-1], axis=1)
 
     def own_answer(self, request: Request) -> Answer | None:
         """Answer a request by thin products; return None for one that needs entries."""
         match request:
             case Quadratic(vectors, None):
                 self.counter.passes += 1
-                return self._quadratic(vectors, range(self.n_kernels))
+                return self._quadratic(vectors, np.arange(self.n_kernels))
             case Quadratic(vectors, np.ndarray() as kernels):
                 self.counter.matvecs += len(kernels)
-                return self._quadratic(vectors, kernels.tolist())
+                return self._quadratic(vectors, kernels)
             case Matvec(kernels, vectors):
                 self.counter.matvecs += len(kernels)
                 return self._products(kernels, vectors)
@@ -453,13 +487,26 @@ class FactorBank(Bank):
         squares = vectors**2
         return np.stack([self._rest(kernel) @ squares for kernel in range(self.n_kernels)])
 
-    def _quadratic(self, vectors: Floats, kernels: Sequence[int]) -> Floats:
+    def _quadratic(self, vectors: Floats, kernels: Ints) -> Floats:
         """Return ``||G_m'v||^2``."""
-        found = np.empty((len(kernels), *vectors.shape[1:]))
-        for place, kernel in enumerate(kernels):
-            found[place] = self.products.squares(self.factors[kernel].thin, vectors)
-            if self.exact is not None:
-                found[place] += self._rest(kernel) @ vectors**2
+        columns = self._columns
+        if columns is not None and columns.size <= FEW_VALUES * len(kernels):
+            found = self._all_forms(columns, vectors)[kernels]
+        else:
+            found = np.empty((len(kernels), *vectors.shape[1:]))
+            for place, kernel in enumerate(kernels.tolist()):
+                found[place] = self.products.squares(self._thin[kernel], vectors)
+        if self.exact is not None:
+            rests = (self._rest(kernel) @ vectors**2 for kernel in kernels.tolist())
+            found += np.array(list(rests)).reshape(found.shape)
+        return found
+
+    def _all_forms(self, columns: Floats, vectors: Floats) -> Floats:
+        """Return ``||G_m'v||^2`` of all kernels, from their factors next to each other."""
+        squares = (columns.T @ vectors) ** 2
+        starts, ends = np.r_[0, self._ends[:-1]], self._ends
+        found, some = np.zeros((self.n_kernels, *vectors.shape[1:])), ends > starts
+        found[some] = np.add.reduceat(squares, starts[some], axis=0)
         return found
 
     def _products(self, kernels: Ints, vectors: Floats) -> Floats:
@@ -467,7 +514,7 @@ class FactorBank(Bank):
         self._prefer(kernels)
         found, one = np.empty((len(kernels), *vectors.shape)), np.ones(1)
         for product, kernel in zip(found, kernels.tolist(), strict=True):
-            product[...] = self.products.times([self.factors[kernel].thin], one, vectors)
+            product[...] = self.products.times([self._thin[kernel]], one, vectors)
             if self.exact is not None:
                 product += (self._rest(kernel) * vectors.T).T
         return found
@@ -477,7 +524,7 @@ class FactorBank(Bank):
         kept = np.flatnonzero(weights)
         chosen = kept if kernels is None else kernels[kept]
         self._prefer(chosen)
-        factors = [self.factors[kernel].thin for kernel in chosen.tolist()]
+        factors = [self._thin[kernel] for kernel in chosen.tolist()]
         ridge: float | Floats = 0.0
         if self.exact is not None:
             rests = (self._rest(kernel) for kernel in chosen.tolist())

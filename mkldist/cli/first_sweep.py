@@ -72,6 +72,7 @@ MANY_ROWS = 5000
 PART_ROWS = 2000
 MANY_COLUMNS, MOST_COLUMNS = 50, 2000  # between them each column has a kernel of its own,
 MOST_ENTRIES = 2**27  # if all of these together have at most so many values
+ROWS_OF_FACTORS = 500  # from which on columns take less time than their Gram matrices
 LEFT_OUT: Final = "leave-one-group-out"
 MOST_LEFT_OUT = 10  # groups that are few enough to test each by all others
 RARE = 0.6  # of an equal share of the rows: of two classes, the rarer has less than 30 %
@@ -646,7 +647,10 @@ def _columns(facts: Facts) -> Iterator[str]:
         yield '# Add a [[banks]] with function = "linear" on features = [columns that you name].'
         return
     yield "\n# Single columns, for a signal in few of them; 'fit' takes the bank that does better."
-    yield '[[banks]]\nname = "columns"\n[[banks.kernels]]\nfunction = "linear"\nfeatures = "each"'
+    yield '[[banks]]\nname = "columns"'
+    if facts.n_rows >= ROWS_OF_FACTORS:
+        yield _line('backend = "factors"', "the columns, in place of Gram matrices: sooner done")
+    yield '[[banks.kernels]]\nfunction = "linear"\nfeatures = "each"'
 
 
 def _methods(facts: Facts) -> Iterator[str]:

@@ -461,9 +461,10 @@ class KernelBank:
     backend : {"auto", "memory", "recompute", "factors"}
         As in a sweep file: loaded into memory, or computed in every pass.  ``"auto"`` loads a bank
         that half of this machine's memory holds, and computes any other in every pass.
-        ``"factors"``, for many points, keeps of each kernel a thin factor G with ``G G' <= K``.
-        Some methods solve on these, which go on until :attr:`mkldist.Solution.exact_gap` reaches
-        `tol`.  ``"auto"`` takes none: with a bank in memory solvers are faster.
+        ``"factors"``, for many points or linear kernels of few features, keeps of each kernel a
+        thin factor G with ``G G' <= K``.  Some methods solve on these, which go on until
+        :attr:`mkldist.Solution.exact_gap` reaches `tol`.  ``"auto"`` takes none: with most banks in
+        memory solvers are faster.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels or factors; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional

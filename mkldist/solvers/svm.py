@@ -32,8 +32,8 @@ import numpy as np
 from mkldist.core.arrays import Floats
 from mkldist.core.compiled import compiled
 from mkldist.optim.accuracy import form_rounding, relative_gap
-from mkldist.optim.box_qp import block_ascent, newton_steps, pair_updates, updates_of_step
-from mkldist.optim.factored_matrix import Gram, SymmetricOperator, diagonal_of
+from mkldist.optim.box_qp import BLOCK, block_ascent, newton_steps, pair_updates, updates_of_step
+from mkldist.optim.factored_matrix import FactoredMatrix, Gram, SymmetricOperator, diagonal_of
 from mkldist.solvers.base import Counters, Problem, Solution, direct_solution
 from mkldist.solvers.progress import StopReason
 from mkldist.solvers.solver_params import SolverParams
@@ -454,6 +454,8 @@ def train(
     C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
     each machine; `start` are dual variables of the shape of y.
     """
+    if isinstance(K, FactoredMatrix) and len(y) <= BLOCK:  # which steps would take as one block
+        K = K.block(np.arange(len(y)))
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
     machines = []

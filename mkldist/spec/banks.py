@@ -341,8 +341,9 @@ class BankSpec(KernelChoice, _Named):
     from the store at every pass; never stored and computed inside every pass; or never stored and
     divided among all workers, which compute their kernels once. `"auto"` maps a bank that several
     tasks share; it loads any other if half of a worker's memory holds it, and otherwise reads it at
-    every pass. `"factors"`, for many points, has a thin factor of each kernel, for methods that can
-    solve on these; factors grow until the `exact_gap` to the kernels reaches `tol`."""
+    every pass. `"factors"`, for many points or linear kernels of few features, has a thin factor of
+    each kernel, for methods that can solve on these; factors grow until the `exact_gap` to the
+    kernels reaches `tol`."""
     allow: Allowed = ()
     """`["factors"]` lets `backend = "auto"` choose factors for a data set on which the matrices of
     some solver on the bank do not fit in memory: the sweep's `memory`, or else that of this
