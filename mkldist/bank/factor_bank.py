@@ -48,13 +48,11 @@ from mkldist.core.checksums import crc32c
 from mkldist.core.durable import make_folder, output_error
 from mkldist.errors import GramError
 from mkldist.optim.factored_matrix import (
-    FEW_VALUES,
     ON_HOST,
     FactoredMatrix,
     RowsOf,
     Thin,
     ThinProducts,
-    joined,
     values_of,
 )
 from mkldist.optim.pivoted_cholesky import PieceCache, PivotedFactor, ThinFactor, pivoted_cholesky
@@ -93,7 +91,7 @@ class FileRegions:
 
 
 AT_HAND = 2  # copies beside the factors that stay: one in use while the next one is read
-COPIES = 4  # of factors next to each other: of a bank, and of a few sums, beside them
+COPIES = 2  # of factors, of which one has them next to each other
 HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 
 
@@ -138,11 +136,6 @@ class CachedFactor:
     def thin(self) -> Thin:
         """The factor as a part of an operator, which asks for the values when it needs them."""
         return self
-
-    @property
-    def at_hand(self) -> bool:
-        """True if memory holds all factors, and has room for copies of them."""
-        return self.cache.has_room_for_copies
 
     def on(self, points: Ints) -> Thin:
         """Return the rows of some points, a copy where memory holds all factors."""
@@ -190,8 +183,8 @@ class FactorCache:
         return self._capacity is None or self._total <= self._capacity
 
     @property
-    def has_room_for_copies(self) -> bool:
-        """True if memory holds all factors, and as many values several times more."""
+    def has_room(self) -> bool:
+        """True if memory holds all factors, and copies of them."""
         return self.holds_all and (self.n_bytes is None or COPIES * self._total <= self.n_bytes)
 
     def put(self, factor: PivotedFactor, *, preferred: bool = False) -> CachedFactor:
@@ -357,6 +350,10 @@ def _as_bytes(values: Floating) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
+FEW_VALUES = 2**16  # of a factor, which a product takes less time for than to call it
+MOST_VALUES = 2**22  # of factors that are copied next to each other
+
+
 class FactorBank(Bank):
     """Kernels ``G_m G_m'`` by their factors.
 
@@ -426,9 +423,16 @@ class FactorBank(Bank):
 
     @cached_property
     def _columns(self) -> Floats | None:
-        """All factors next to each other, (n, R), if they are few values on the host."""
-        whole = self.products.device is None and self.kept_type == np.float64
-        return joined([factor.thin for factor in self.factors]) if whole else None
+        """All factors next to each other, (n, R), if they are few values on the host.
+
+        One product with all of them takes less time than one with each.
+        """
+        n_values = self.n_bytes // self.kept_type.itemsize
+        few = n_values <= min(FEW_VALUES * self.n_kernels, MOST_VALUES)
+        kept = self.cache is None or (self.cache.has_room and self.kept_type == np.float64)
+        if not (few and kept and self.products.device is None):
+            return None
+        return np.concatenate([factor.values for factor in self.factors], axis=1)
 
     @cached_property
     def _ends(self) -> Ints:

@@ -12,7 +12,6 @@ import abc
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -49,10 +48,6 @@ class Elsewhere(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
-
-    @property
-    def at_hand(self) -> bool:
-        """True if memory holds the values, and has room for copies."""
 
     def on(self, points: Ints) -> Thin:
         """Return the rows of some points."""
@@ -205,22 +200,6 @@ ON_HOST = ThinProducts()
 
 FEW_POINTS = 1000  # of an operator that may be multiplied out
 SIDE_BY_SIDE = 4000  # columns of factors that are multiplied out at once
-FEW_VALUES = 2**16  # of a factor, which a product takes less time for than to call it
-MOST_VALUES = 2**22  # of factors that are copied next to each other
-
-
-def joined(factors: Sequence[Thin]) -> Floats | None:
-    """Return factors of few values next to each other, (n, R); None for others.
-
-    One product with all of them takes less time than one with each.  Factors that are not in memory
-    stay where they are.
-    """
-    n_values = sum(factor.shape[0] * factor.shape[1] for factor in factors)
-    if not 0 < n_values <= min(FEW_VALUES * len(factors), MOST_VALUES):
-        return None
-    if not all(isinstance(factor, np.ndarray) or factor.at_hand for factor in factors):
-        return None
-    return np.concatenate([values_of(factor) for factor in factors], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,11 +219,6 @@ class RowsOf:
         """Rows and columns."""
         return len(self.points), self.factor.shape[1]
 
-    @property
-    def at_hand(self) -> bool:
-        """True if memory holds the factor."""
-        return self.factor.at_hand
-
     def on(self, points: Ints) -> Thin:
         """Return some of the rows."""
         return RowsOf(self.factor, self.points[points])
@@ -255,9 +229,8 @@ class FactoredMatrix(SymmetricOperator):
     """The operator ``K = sum_s w_s G_s G_s' + ridge I``; sums of such operators are such ones.
 
     A product with a vector takes ``2 n sum_s r_s`` multiplications.  The factors are shared with
-    their owner, so that a sum takes no memory of its own, but for factors of few values, which it
-    copies next to each other when it first multiplies.  Those that are elsewhere are asked for one
-    after the other.
+    their owner, so that a sum takes no memory of its own.  Those that are elsewhere are asked for
+    one after the other.
     """
 
     weights: Floats  # (S,), weights w; none is negative where K is to be positive semi-definite
@@ -270,44 +243,26 @@ class FactoredMatrix(SymmetricOperator):
     @property
     def n_columns(self) -> int:
         """Columns of all factors together."""
-        return sum(self._ranks)
+        return sum(factor.shape[1] for factor in self.factors)
 
     @property
     def diagonal(self) -> Floats:
         """Diagonal of K, (n,)."""
         return self.weights @ self.diagonals + self.ridge
 
-    @cached_property
-    def _columns(self) -> Floats | None:
-        """The factors next to each other, (n, R), if they are few values on the host."""
-        return joined(self.factors) if self.products.device is None else None
-
-    @property
-    def _ranks(self) -> list[int]:
-        return [factor.shape[1] for factor in self.factors]
-
     def __matmul__(self, vectors: Floats) -> Floats:
         """Return ``K v`` for (n,) or (n, R) vectors."""
         total: Floats = (self.ridge * vectors.T).T
-        if self._columns is None:
-            total += self.products.times(self.factors, self.weights, vectors)
-        else:
-            projected = self._columns.T @ vectors
-            total += self._columns @ (np.repeat(self.weights, self._ranks) * projected.T).T
+        total += self.products.times(self.factors, self.weights, vectors)
         return total
 
     def on(self, points: Ints) -> FactoredMatrix:
         """Return the operator on some points, in rows of the factors of its own."""
-        if self._columns is not None:
-            ends = np.cumsum(self._ranks)
-            factors: Sequence[Thin] = np.split(self._columns[points], ends[:-1], axis=1)
-        else:
-            factors = [
-                f[points] if isinstance(f, np.ndarray) else f.on(points) for f in self.factors
-            ]
         return replace(
             self,
-            factors=factors,
+            factors=[
+                f[points] if isinstance(f, np.ndarray) else f.on(points) for f in self.factors
+            ],
             diagonals=self.diagonals[:, points],
             n_points=len(points),
             ridge=self.ridge[points] if isinstance(self.ridge, np.ndarray) else self.ridge,
@@ -317,26 +272,16 @@ class FactoredMatrix(SymmetricOperator):
         """Return the rows and columns of K of some points, (q, q)."""
         total: Floats | None = None
         for sign in (1.0, -1.0):
-            for product in self._blocks(sign, points):  # each writes all entries
+            own = np.flatnonzero(np.sign(self.weights) == sign).tolist()
+            for some in self._side_by_side(own):  # each product writes all entries
+                factors, roots = [self.factors[m] for m in some], np.sqrt(abs(self.weights[some]))
+                product = self.products.block(factors, roots, points)
                 product *= sign
                 total = product if total is None else np.add(total, product, out=total)
         if total is None:
             total = np.zeros((len(points), len(points)))
         np.einsum("ii->i", total)[...] += np.broadcast_to(self.ridge, self.n_points)[points]
         return total
-
-    def _blocks(self, sign: float, points: Ints) -> Iterator[Floats]:
-        """Yield parts of the block's terms of positive or of negative weights."""
-        if self._columns is not None:
-            weights = np.repeat(self.weights, self._ranks)
-            if (own := np.sign(weights) == sign).any():
-                rows = self._columns[np.ix_(points, own)] * np.sqrt(abs(weights[own]))
-                yield rows @ rows.T
-            return
-        own = np.flatnonzero(np.sign(self.weights) == sign).tolist()
-        for some in self._side_by_side(own):
-            factors, roots = [self.factors[m] for m in some], np.sqrt(abs(self.weights[some]))
-            yield self.products.block(factors, roots, points)
 
     def _side_by_side(self, chosen: Sequence[int]) -> Iterator[list[int]]:
         """Yield some of the factors, of many columns together."""

@@ -16,7 +16,13 @@ from sklearn.metrics.pairwise import rbf_kernel
 from mkldist.bank import factored_kernels
 from mkldist.bank import factored_kernels as expansions
 from mkldist.bank.bank import PassCounter, TileLayout
-from mkldist.bank.factor_bank import FactorBank, FactorCache, FileRegions, factorised
+from mkldist.bank.factor_bank import (
+    FEW_VALUES,
+    FactorBank,
+    FactorCache,
+    FileRegions,
+    factorised,
+)
 from mkldist.bank.factored_kernels import (
     GROUPS,
     FactorLimits,
@@ -39,7 +45,7 @@ from mkldist.bank.view import answer_views
 from mkldist.errors import GramError, OutputError
 from mkldist.kernels.evaluate import Presence, evaluate
 from mkldist.kernels.families import kernel_list
-from mkldist.optim.factored_matrix import FEW_VALUES, FactoredMatrix, values_of
+from mkldist.optim.factored_matrix import FactoredMatrix, values_of
 from mkldist.optim.pivoted_cholesky import PivotedFactor, factor_bytes
 from mkldist.spec.banks import BankSpec
 from tests.bank.bank_suite import BankSuite

@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose
 
 from mkldist.optim import factored_matrix
 from mkldist.optim.factored_matrix import (
-    FEW_VALUES,
     FactoredMatrix,
     ThinProducts,
     ThinSystem,
@@ -23,12 +22,11 @@ from tests.kernels.made_up import DEVICES, device_there
 from tests.variants import quick
 
 RNG = np.random.default_rng(0)
-MANY = 1 + FEW_VALUES // 30  # columns, with which factors are not put next to each other
-FACTORS = [RNG.normal(size=(30, rank)) for rank in (3, 1, 0, 12, 4 * MANY)]
-WEIGHTS = np.array([0.5, 2.0, 1.0, 0.0, 1.0 / MANY])
+FACTORS = [RNG.normal(size=(30, rank)) for rank in (3, 1, 0, 12)]
+WEIGHTS = np.array([0.5, 2.0, 1.0, 0.0])
 
 
-@pytest.mark.parametrize("kept", [slice(0, 4), slice(0, 1), slice(0, 0), slice(2, 5)])
+@pytest.mark.parametrize("kept", [slice(0, 4), slice(0, 1), slice(0, 0)])
 def test_products_diagonal_and_blocks_are_those_of_the_sum(kept):
     weights, factors = WEIGHTS[kept], FACTORS[kept]
     full = sum((w * G @ G.T for w, G in zip(weights, factors, strict=True)), np.zeros((30, 30)))
@@ -53,9 +51,7 @@ def operator(weights: np.ndarray, chosen: list[int]) -> tuple[FactoredMatrix, np
     return FactoredMatrix(weights, factors, diagonals, 30), full
 
 
-@pytest.mark.parametrize(
-    ("chosen", "others"), [([0, 3], [3, 1]), ([], [1]), ([2], []), ([], []), ([0, 4], [3, 4])]
-)
+@pytest.mark.parametrize(("chosen", "others"), [([0, 3], [3, 1]), ([], [1]), ([2], []), ([], [])])
 def test_sums_and_ridges_are_those_of_the_matrices(chosen, others):
     K, full = operator(RNG.uniform(1, 2, len(chosen)), chosen)
     D, change = operator(RNG.normal(size=len(others)), others)
