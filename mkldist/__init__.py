@@ -59,31 +59,11 @@ _EXPORTS = {
 }
 
 __all__ = [
-    "KernelBank",
-    "MKLClassifier",
-    "MKLClassifierCV",
-    "MKLRegressor",
-    "Model",
-    "OneClassMKL",
-    "SemiSupervisedMKLClassifier",
-    "Solution",
-    "analysis",
-    "concat",
-    "explain",
-    "kernels",
-    "list_kernels",
-    "list_methods",
-    "load_model",
-    "open_results",
-    "plan",
-    "plot",
-    "selected",
-    "set_bank_cache",
-    "solve",
-    "solve_path",
-    "sweep",
-    "to_frame",
-]
+    "KernelBank", "MKLClassifier", "MKLClassifierCV", "MKLRegressor", "Model", "OneClassMKL",
+    "SemiSupervisedMKLClassifier", "Solution", "analysis", "concat", "explain", "kernels",
+    "list_kernels", "list_methods", "load_model", "open_results", "plan", "plot", "selected",
+    "set_bank_cache", "solve", "solve_path", "sweep", "to_frame",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -37,19 +37,9 @@ if TYPE_CHECKING:
     Results = xr.DataTree | pd.DataFrame
 
 __all__ = [
-    "calibration",
-    "comparison",
-    "convergence",
-    "left_out",
-    "loss",
-    "path",
-    "precision_recall",
-    "predicted",
-    "roc",
-    "scaling",
-    "shares",
-    "weights",
-]
+    "calibration", "comparison", "convergence", "left_out", "loss", "path",
+    "precision_recall", "predicted", "roc", "scaling", "shares", "weights",
+]  # fmt: skip
 
 # Okabe & Ito (2008) without black and yellow, which vanish on a page; Tol's olive, and a purple.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7b3294", "#999933")

@@ -91,7 +91,6 @@ class FileRegions:
 
 
 AT_HAND = 2  # copies beside the factors that stay: one in use while the next one is read
-COPIES = 2  # of factors, of which one has them next to each other
 HALF_AT_HAND = 1  # of one in float32 that is read, beside its copies in float64
 
 
@@ -181,11 +180,6 @@ class FactorCache:
     def holds_all(self) -> bool:
         """True if memory holds all factors."""
         return self._capacity is None or self._total <= self._capacity
-
-    @property
-    def has_room(self) -> bool:
-        """True if memory holds all factors, and copies of them."""
-        return self.holds_all and (self.n_bytes is None or COPIES * self._total <= self.n_bytes)
 
     def put(self, factor: PivotedFactor, *, preferred: bool = False) -> CachedFactor:
         """Take a factor, `preferred` if it will be read sooner than those that are there."""
@@ -418,7 +412,7 @@ class FactorBank(Bank):
         """Replace the factor of a kernel by another of it."""
         before, after = self.factors[:kernel], self.factors[kernel + 1 :]
         self.factors = (*before, factor, *after)
-        for name in ("_columns", "_ends", "_thin"):
+        for name in ("_columns", "_ends", "_thin"):  # they had the old one
             vars(self).pop(name, None)
 
     @cached_property
@@ -427,10 +421,10 @@ class FactorBank(Bank):
 
         One product with all of them takes less time than one with each.
         """
-        n_values = self.n_bytes // self.kept_type.itemsize
-        few = n_values <= min(FEW_VALUES * self.n_kernels, MOST_VALUES)
-        kept = self.cache is None or (self.cache.has_room and self.kept_type == np.float64)
-        if not (few and kept and self.products.device is None):
+        most = 8 * min(FEW_VALUES * self.n_kernels, MOST_VALUES)
+        if self.cache is not None and self.cache.n_bytes is not None:
+            most = min(most, self.cache.n_bytes // 2) if self.cache.holds_all else 0
+        if self.n_bytes > most or self.products.device or self.kept_type != np.float64:
             return None
         return np.concatenate([factor.values for factor in self.factors], axis=1)
 
@@ -493,24 +487,18 @@ class FactorBank(Bank):
 
     def _quadratic(self, vectors: Floats, kernels: Ints) -> Floats:
         """Return ``||G_m'v||^2``."""
-        columns = self._columns
+        found, columns = np.zeros((self.n_kernels, *vectors.shape[1:])), self._columns
         if columns is not None and columns.size <= FEW_VALUES * len(kernels):
-            found = self._all_forms(columns, vectors)[kernels]
+            starts = np.r_[0, self._ends[:-1]]
+            some = self._ends > starts
+            found[some] = np.add.reduceat((columns.T @ vectors) ** 2, starts[some], axis=0)
         else:
-            found = np.empty((len(kernels), *vectors.shape[1:]))
-            for place, kernel in enumerate(kernels.tolist()):
-                found[place] = self.products.squares(self._thin[kernel], vectors)
+            for kernel in kernels.tolist():
+                found[kernel] = self.products.squares(self._thin[kernel], vectors)
+        found = found[kernels]
         if self.exact is not None:
             rests = (self._rest(kernel) @ vectors**2 for kernel in kernels.tolist())
             found += np.array(list(rests)).reshape(found.shape)
-        return found
-
-    def _all_forms(self, columns: Floats, vectors: Floats) -> Floats:
-        """Return ``||G_m'v||^2`` of all kernels, from their factors next to each other."""
-        squares = (columns.T @ vectors) ** 2
-        starts, ends = np.r_[0, self._ends[:-1]], self._ends
-        found, some = np.zeros((self.n_kernels, *vectors.shape[1:])), ends > starts
-        found[some] = np.add.reduceat(squares, starts[some], axis=0)
         return found
 
     def _products(self, kernels: Ints, vectors: Floats) -> Floats:

@@ -463,8 +463,7 @@ class KernelBank:
         that half of this machine's memory holds, and computes any other in every pass.
         ``"factors"``, for many points or linear kernels of few features, keeps of each kernel a
         thin factor G with ``G G' <= K``.  Some methods solve on these, which go on until
-        :attr:`mkldist.Solution.exact_gap` reaches `tol`.  ``"auto"`` takes none: with most banks in
-        memory solvers are faster.
+        :attr:`mkldist.Solution.exact_gap` reaches `tol`.  ``"auto"`` takes none.
     dtype : {"auto", "float32", "float64"}
         Precision of stored kernels or factors; ``"auto"`` is float64.  Arithmetic is in float64.
     groups : mapping of str to list of str or int, optional

@@ -400,7 +400,8 @@ def kernel_products(kernels: KernelList, points: Floats, vectors: Floats, x: Flo
     """
     found = np.zeros((len(kernels), len(x), vectors.shape[-1]))
     of_kernels = vectors if vectors.ndim == 3 else vectors[None]
-    _products(*_prepared(kernels, points, x), _rows_of(of_kernels), len(points), found)
+    rows = np.ascontiguousarray(of_kernels.swapaxes(-1, -2))
+    _products(*_prepared(kernels, points, x), rows, len(points), found)
     return found
 
 
@@ -446,11 +447,6 @@ def _prepared(kernels: KernelList, points: Floats, x: Floats) -> Prepared:
     columns = np.ascontiguousarray(np.concatenate([points, x]).T)
     scratch = _aligned_rows(TOTAL + 1, min(WIDTH, max(len(points), 1)))
     return columns, _lists(kernels), scratch, scratch[EXPONENTS].view(np.int64)
-
-
-def _rows_of(vectors: Floats) -> Floats:
-    """Return vectors (..., s, R) as contiguous rows, (..., R, s)."""
-    return np.ascontiguousarray(vectors.swapaxes(-1, -2))
 
 
 @compiled

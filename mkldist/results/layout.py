@@ -478,7 +478,8 @@ def kernel_coordinates(
     found = {KERNEL: np.array(names, dtype=object)}
     for name, column in pd.concat(parts, ignore_index=True).items():
         is_text = column.dtype.kind not in "fiub"
-        found[str(name)] = _as_text(column) if is_text else column.to_numpy()
+        values = column.fillna("").astype(str).astype(object) if is_text else column
+        found[str(name)] = values.to_numpy()
     if "view" in found and not any(found["view"].tolist()):
         del found["view"]
     shared = {
@@ -487,11 +488,6 @@ def kernel_coordinates(
         "bank": bank.label,
     }
     return found | {name: np.full(len(names), text, dtype=object) for name, text in shared.items()}
-
-
-def _as_text(column: pd.Series) -> Array:
-    """Return values as text, empty for none."""
-    return np.array(["" if x is None or x != x else str(x) for x in column], dtype=object)
 
 
 def _of_functions(

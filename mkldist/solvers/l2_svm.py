@@ -49,7 +49,8 @@ def solve_l2_svm(
     counters = Counters()
     if isinstance(K, FactoredMatrix):
         start = _by_newton(K, y, ridge, tol, start, counters)
-    beta = _scaled(_start(y, start), with_ridge, y)
+    beta = _start(y, start)
+    beta *= float(beta @ y) / float(beta @ (with_ridge @ beta))  # the best multiple
     lower, upper = np.where(y > 0, 0.0, -np.inf), np.where(y > 0, np.inf, 0.0)
 
     def certify(beta: Floats, product: Floats) -> Certificate:
@@ -79,11 +80,6 @@ def _start(y: Floats, start: Floats | None) -> Floats:
         alpha, totals = np.ones(len(y)), np.array([(y > 0).sum(), (y < 0).sum()], dtype=float)
     beta: Floats = alpha * np.where(y > 0, 1.0 / totals[0], -1.0 / totals[1]) * totals.min()
     return beta
-
-
-def _scaled(beta: Floats, K: Gram, y: Floats) -> Floats:
-    """Return the multiple of `beta` that has the largest dual value on K, ridge included."""
-    return beta * (float(beta @ y) / float(beta @ (K @ beta)))
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:
