@@ -77,12 +77,12 @@ def test_single_columns_have_no_bank_that_is_large(n_rows, n_features, apart):
     assert Facts(n_rows, n_features, regression=True).has_columns_apart == apart
 
 
-@pytest.mark.parametrize(("n_rows", "backend"), [(498, "auto"), (501, "factors")])
-def test_single_columns_of_many_rows_are_not_multiplied_out(tmp_path, n_rows, backend):
+@pytest.mark.parametrize(("n_rows", "backend", "rank"), [(498, "auto", None), (501, "factors", 1)])
+def test_single_columns_of_many_rows_are_not_multiplied_out(tmp_path, n_rows, backend, rank):
     labels = [f"{i % 3}" for i in range(n_rows)]
     _, plan = plan_of(table(tmp_path / "t.csv", 50, labels))
-    backends = {bank.spec.label: bank.spec.backend for bank in plan.banks}
-    assert backends == {"default": "auto", "columns": backend}
+    specs = {bank.spec.label: (bank.spec.backend, bank.spec.rank) for bank in plan.banks}
+    assert specs == {"default": ("auto", None), "columns": (backend, rank)}
 
 
 @pytest.mark.parametrize(("few", "folds"), [(4, None), (5, 3)])
