@@ -117,8 +117,7 @@ def fit_calibration(
 
     The sigmoid maximises the likelihood of Platt's targets, ``(n+ + 1) / (n+ + 2)`` for the class
     +1 and ``1 / (n- + 2)`` for the other (Platt 1999, "Probabilistic outputs for support vector
-    machines"). Where larger decision values do not make the class +1 more probable, its slope is
-    0.
+    machines"). Where larger decision values do not make the class +1 more probable, its slope is 0.
 
     >>> found = fit_calibration(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([-1, 1, -1, 1]))
     >>> bool(found.probabilities(np.array(2.0)) > 0.5)

@@ -131,12 +131,11 @@ def scaling_fits(tree: xr.DataTree, over: str = "n_kernels") -> pd.DataFrame:
             processor time of a run.
 
         Its columns are ``over``; ``exponent``, ``low`` and ``high``, the ends of its 95 % interval,
-        infinite where there are two sizes; ``factor``, the seconds at size 1;
-        ``n_sizes``, ``n_values``, ``smallest`` and ``largest`` size; ``at_largest``, the mean
-        seconds there, and ``share``, those of the first three parts in the time of a split;
-        ``last_exponent``, the growth between the two largest sizes; ``early``, the number of
-        counted runs that stopped before their tolerance.  Parts without time at two sizes have no
-        row.
+        infinite where there are two sizes; ``factor``, the seconds at size 1; ``n_sizes``,
+        ``n_values``, ``smallest`` and ``largest`` size; ``at_largest``, the mean seconds there, and
+        ``share``, those of the first three parts in the time of a split; ``last_exponent``, the
+        growth between the two largest sizes; ``early``, the number of counted runs that stopped
+        before their tolerance.  Parts without time at two sizes have no row.
 
     Examples
     --------

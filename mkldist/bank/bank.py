@@ -505,16 +505,13 @@ class MemoryBudget:
         if usage.last_use < self._n_uses:
             usage.last_use, usage.interval = self._n_uses, self._n_uses - usage.last_use
         usage.n_bytes = n_bytes
-        while len(self._usages) > 1 and self._n_reserved > self.n_bytes:
+        usages = self._usages
+        while len(usages) > 1 and sum(one.n_bytes for one in usages.values()) > self.n_bytes:
             self._least_needed().clear()
 
     def release(self, cache: RowCache) -> None:
         """Take back the memory of a cache."""
         self._usages.pop(cache, None)
-
-    @property
-    def _n_reserved(self) -> int:
-        return sum(usage.n_bytes for usage in self._usages.values())
 
     def _least_needed(self) -> RowCache:
         """Return the cache, other than the one used now, whose next use seems farthest away."""

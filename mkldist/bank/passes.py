@@ -158,11 +158,10 @@ Result = TypeVar("Result")
 def answer(bank: Bank, requests: Sequence[Request]) -> list[Floats]:
     """Answer requests; all that need every kernel share one traversal of the bank.
 
-    Radii that the bank does not know yet take a traversal of their own, kernel by kernel.
-    What a bank answers without its entries takes no traversal.
-    Combinations with at most ``bank.sparse_limit`` non-zero weights, and requests that name their
-    kernels, read only these kernels.  Diagonals are read alone unless another request causes a
-    traversal.
+    Radii that the bank does not know yet take a traversal of their own, kernel by kernel.  What a
+    bank answers without its entries takes no traversal.  Combinations with at most
+    ``bank.sparse_limit`` non-zero weights, and requests that name their kernels, read only these
+    kernels.  Diagonals are read alone unless another request causes a traversal.
 
     An answer is the same to the last bit whatever other requests share the pass.
 

@@ -197,9 +197,8 @@ class Inspection:
 
     ``"full"`` requires finite, symmetric and positive semi-definite matrices, averages triangles
     that differ by rounding, and sets eigenvalues slightly below zero to zero.  ``"none"`` requires
-    finite ones.  The tolerance is that of
-    asymmetry relative to the largest entry, and of negative eigenvalues relative to the trace;
-    `where` is the place to name in a message.
+    finite ones.  The tolerance is that of asymmetry relative to the largest entry, and of negative
+    eigenvalues relative to the trace; `where` is the place to name in a message.
     """
 
     check: Check

@@ -46,6 +46,7 @@ from mkldist.fit.bank import recomputed
 from mkldist.fit.decision import BankFunctions
 from mkldist.fit.engine import BankInputs, FailedFit, Fitted, TrainingView, fit, opened
 from mkldist.fit.select import FittedFrom, inputs_of, run_of, source_of
+from mkldist.kernel_functions import FUNCTIONS
 from mkldist.kernel_functions.bases import is_sparse
 from mkldist.kernels.kernel_list import KernelList
 from mkldist.methods.registry import METHODS
@@ -529,7 +530,7 @@ def explained_runs(
         source = source_of(results, first.id)
     except (DataError, StoreError) as error:
         return f"{error.where}: {error.found}"
-    if source.bank.backend == FACTORS:
+    if source.bank.backend == FACTORS and not _are_columns(source):
         return "the pivots' coefficients of runs on factors are not recorded"
     if source.bank.label in {place.split(".")[1] for place, _ in code_of(source.spec)}:
         return "kernel functions that are not mkldist's own are not called"
@@ -539,3 +540,13 @@ def explained_runs(
     if found.n_values > most_values:
         return f"{found.n_values:.1e} kernel values would be computed, more than {most_values:.0e}"
     return found
+
+
+def _are_columns(source: FittedFrom) -> bool:
+    """Return True if each kernel is linear on one column, which then is its factor."""
+    kernels = inputs_of(source, source.splits[0]).kernels
+    own = kernels.of_features if kernels is not None and kernels.are_of_features else None
+    if own is None:
+        return False
+    single = np.diff(own.subset_indptr)[own.subset] == 1
+    return bool((single & (own.function == FUNCTIONS["linear"].code)).all())

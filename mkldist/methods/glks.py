@@ -30,9 +30,8 @@ multiple the dual value ``1/2 (y'r)^2 / (r'W^-1 r + max_m r'G_m r)``; the soluti
 
 The paper's algorithm lets one kernel at a time join a mixture.  It is :func:`_one_at_a_time`, for
 ``acceleration="none"`` and wherever there is no bias.  The problem is also that of ``lapmkl``, form
-``deformed``, with the squared loss in place of the squared hinge; by default
-:mod:`.lapmkl` solves both by PrimalMKL.  With one kernel the problem is that of
-:func:`.rls.laprls`.
+``deformed``, with the squared loss in place of the squared hinge; by default :mod:`.lapmkl` solves
+both by PrimalMKL.  With one kernel the problem is that of :func:`.rls.laprls`.
 """
 
 from __future__ import annotations

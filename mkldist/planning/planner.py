@@ -109,7 +109,7 @@ def peak_memory(
         bank = by_id[batch.bank]
         each, groups = solvers.of(bank, batch.runs)
         work = max(each, default=0)
-        if execution != "isolated":
+        if execution != "isolated" and not bank.is_factored:  # on factors, solvers go in turn
             work = max((sum(each[group]) for group in groups), default=0)
         peak = max(peak, work + _held(bank, batch, memory_limit))
     return WORKER_BASE_BYTES + peak

@@ -77,7 +77,7 @@ def test_single_columns_have_no_bank_that_is_large(n_rows, n_features, apart):
     assert Facts(n_rows, n_features, regression=True).has_columns_apart == apart
 
 
-@pytest.mark.parametrize(("n_rows", "backend", "rank"), [(498, "auto", None), (501, "factors", 1)])
+@pytest.mark.parametrize(("n_rows", "backend", "rank"), [(699, "auto", None), (702, "factors", 1)])
 def test_single_columns_of_many_rows_are_not_multiplied_out(tmp_path, n_rows, backend, rank):
     labels = [f"{i % 3}" for i in range(n_rows)]
     _, plan = plan_of(table(tmp_path / "t.csv", 50, labels))

@@ -193,6 +193,43 @@ def test_the_parts_sum_to_what_the_sweep_predicted(changes, tmp_path):
     assert_parts_make_the_predictions(results, ("level", "uniform", "spicymkl"))
 
 
+COLUMNS = """
+name = "columns"
+tol = 1e-6
+[[datasets]]
+name = "columns"
+file = "columns.csv"
+label = "label"
+[preprocessing]
+scale = "zscore"
+[splits]
+repeats = 2
+train_fraction = 0.6
+[[banks]]
+backend = "factors"
+[[banks.kernels]]
+function = {function}
+features = "each"
+[outputs]
+predictions = true
+[[methods]]
+name = "level"
+C = 1.0
+"""
+
+
+@pytest.mark.parametrize("function", ['"linear"', '"polynomial"\ndegrees = [2]'])
+def test_columns_on_factors_are_taken_apart_and_other_kernels_are_not(tmp_path, function):
+    x = np.random.default_rng(0).normal(size=(60, 4))
+    table = pd.DataFrame(x).add_prefix("x").assign(label=np.where(x[:, 0] > 0.2, "yes", "no"))
+    table.to_csv(tmp_path / "columns.csv", index=False)
+    results = swept_text(tmp_path, COLUMNS.format(function=function))
+    if function == '"linear"':
+        assert_parts_make_the_predictions(results, ("level",))
+    else:
+        assert isinstance(explained_runs(results, recorded(results), METRICS["error"]), str)
+
+
 @pytest.mark.slow
 def test_classes_are_taken_apart(tmp_path):
     methods = entry("level", C=10.0) + entry(

@@ -121,6 +121,15 @@ def test_memory_counts_the_bank_and_the_living_solvers():
     assert tight.memory_per_worker < plan.memory_per_worker - bank / 2
 
 
+def test_memory_of_factors_counts_one_solver_for_they_go_in_turn():
+    data, banks = {"a": dataset("a", 2000)}, [{"family": "xu2008", "backend": "factors"}]
+    one, eight = (
+        plan_of(data, {"level": grid("level", C=Cs)}, banks=banks).memory_per_worker
+        for Cs in ([1], [1, 2, 3, 4, 5, 6, 7, 8])
+    )
+    assert eight == one
+
+
 def test_memory_counts_the_weights_that_traces_keep():
     data = {"a": dataset("a", 200)}
 
