@@ -66,7 +66,10 @@ def nearest_below(
             length *= 0.5
         multipliers, gradient, point = trial, trial_gradient, trial_point
     total = float(point.sum())
-    return (point / total if gradient.max() <= slack and total > 0.0 else None), multipliers
+    if gradient.max() <= slack and total > 0.0:
+        return point / total, multipliers
+    nothing = np.zeros_like(start)  # multipliers of other columns may lead out of all bounds
+    return nearest_below(payoff, centre, level, slack, nothing) if start.any() else (None, nothing)
 
 
 def _dual(

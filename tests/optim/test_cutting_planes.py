@@ -288,3 +288,18 @@ def test_games_of_any_scale(scale, seed):
         bounds=[(0, None)] * 4 + [(None, None)],
     ).fun
     assert solve_game(payoff * scale, none, none).bound / scale == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e13])
+def test_projections_from_multipliers_of_another_problem_are_the_same(size):
+    rng = np.random.default_rng(0)
+    payoff, centre = rng.normal(size=(23, 44)), np.full(44, 1.0 / 44)
+    empty = np.empty(0, dtype=np.intp)
+    least = cutting_planes.solve_game(payoff, empty, empty).bound
+    level = 0.5 * (float((payoff @ centre).max()) + least)
+    expected, _ = nearest_below(payoff, centre, level, 1e-9, np.zeros(23))
+    found, multipliers = nearest_below(payoff, centre, level, 1e-9, size * rng.random(23))
+    assert expected is not None
+    assert found is not None
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    assert multipliers.max() < 10.0
