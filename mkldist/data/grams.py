@@ -199,8 +199,7 @@ def semidefinite(
     if values[0] >= -rounding:
         return matrix
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    product: Floats = root @ root.T
-    return product
+    return np.asarray(root @ root.T)
 
 
 def _refuse_below(smallest: float, trace: float, tolerance: float, where: str) -> None:

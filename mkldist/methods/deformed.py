@@ -285,8 +285,7 @@ def decision_rounding(reach: Floats, a: Floats) -> Floats:
 def roughness(F: Floats, laplacian: Any) -> Floats:
     """Return ``F'L F``, made symmetric, for `F` (n, r)."""
     system = F.T @ np.asarray(laplacian @ F)
-    symmetric: Floats = 0.5 * (system + system.T)
-    return symmetric
+    return np.asarray(0.5 * (system + system.T))
 
 
 def pivoted_factor(K: Floats) -> Floats:

@@ -588,8 +588,7 @@ def _weights(at: SharedPoint, columns: SharedColumns, x: Floats) -> Floats:
     """Return feasible weights (M,), those of the kernels that a step changed being `x`."""
     d = np.zeros_like(at.d)
     d[columns.kernels] = np.where(x > ZERO_WEIGHT, x, 0.0)
-    feasible: Floats = d / d.sum()
-    return feasible
+    return np.asarray(d / d.sum())
 
 
 def value_model(

@@ -832,8 +832,7 @@ class ValueModel:
             if suboptimality(weights, d, -scale * slack) <= gap:
                 break
         d = np.maximum(d, 0.0)
-        minimum: Floats = d / d.sum()
-        return minimum
+        return np.asarray(d / d.sum())
 
 
 METHOD = Method(

@@ -269,8 +269,7 @@ def normalised(d: Floats, start: Floats) -> Floats:
     d = np.where(d > ZERO_WEIGHT, d, 0.0)
     total = float(d.sum())
     if abs(total - 1.0) > SUM_ERROR:
-        unmoved: Floats = start / start.sum()
-        return unmoved
+        return np.asarray(start / start.sum())
     return d / total
 
 

@@ -223,8 +223,7 @@ def minimise_over_simplex(objective: Model, support: Ints) -> Floats:
     x[support] = 1.0 / len(support)
     scale = float(diagonal.max()) + float(np.ptp(objective.linear))
     x = _active_set(objective, x, scale, sums_to_one=True)
-    normalised: Floats = x / x.sum()
-    return normalised
+    return np.asarray(x / x.sum())
 
 
 def minimise_over_orthant(objective: Model, support: Ints) -> Floats:

@@ -78,8 +78,7 @@ def _start(y: Floats, start: Floats | None) -> Floats:
     totals = np.array([alpha[y > 0].sum(), alpha[y < 0].sum()])
     if totals.min() <= 0.0:
         alpha, totals = np.ones(len(y)), np.array([(y > 0).sum(), (y < 0).sum()], dtype=float)
-    beta: Floats = alpha * np.where(y > 0, 1.0 / totals[0], -1.0 / totals[1]) * totals.min()
-    return beta
+    return np.asarray(alpha * np.where(y > 0, 1.0 / totals[0], -1.0 / totals[1]) * totals.min())
 
 
 def _evaluate(beta: Floats, f: Floats, y: Floats, ridge: float, reach: Floats) -> Certificate:
