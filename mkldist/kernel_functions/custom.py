@@ -176,10 +176,7 @@ class CustomKernel:
     @property
     def head(self) -> str:
         """Name and parameters as text."""
-        forms = (
-            (name, ".6g" if isinstance(one, float) else "", one) for name, one in self.arguments
-        )
-        said = ", ".join(f"{name}={one:{form}}" for name, form, one in forms)
+        said = ", ".join(f"{name}={_spelled(value)}" for name, value in self.arguments)
         return f"{self.function.label}({said})" if said else self.function.label
 
     def check(self, where: str) -> None:
@@ -294,3 +291,7 @@ def _read_only(points: Any) -> Any:
 
 def _shape(points: Any) -> Any:
     return getattr(points, "shape", (len(points),))
+
+
+def _spelled(value: Argument) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
