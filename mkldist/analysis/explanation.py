@@ -97,7 +97,7 @@ def selection_table(tree: xr.DataTree) -> pd.DataFrame:
     >>> table = table.query("method in ['level', 'spicymkl']")  # doctest: +SKIP
     >>> table[["method", "selected_mean", "stability"]].round(2)  # doctest: +SKIP
          method  selected_mean  stability
-    1     level           37.6       0.24
+    1     level           33.8       0.24
     3  spicymkl           29.8       0.29
     """
     return stability_of(weights_at_best(tree))
