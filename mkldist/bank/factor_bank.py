@@ -344,7 +344,7 @@ def _as_bytes(values: Floating) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8)
 
 
-FEW_VALUES = 2**16  # of a factor, which a product takes less time for than to call it
+FEW_VALUES = 2**16  # of a factor: to call a product takes longer than to multiply them
 MOST_VALUES = 2**22  # of factors that are copied next to each other
 
 
@@ -412,7 +412,7 @@ class FactorBank(Bank):
         """Replace the factor of a kernel by another of it."""
         before, after = self.factors[:kernel], self.factors[kernel + 1 :]
         self.factors = (*before, factor, *after)
-        for name in ("_columns", "_ends", "_thin"):  # they had the old one
+        for name in ("_columns", "_ends", "_thin"):  # made of the old one
             vars(self).pop(name, None)
 
     @cached_property
@@ -424,7 +424,8 @@ class FactorBank(Bank):
         most = 8 * min(FEW_VALUES * self.n_kernels, MOST_VALUES)
         if self.cache is not None and self.cache.n_bytes is not None:
             most = min(most, self.cache.n_bytes // 2) if self.cache.holds_all else 0
-        if self.n_bytes > most or self.products.device or self.kept_type != np.float64:
+        on_host = self.products.device is None and self.kept_type == np.float64
+        if self.n_bytes > most or not on_host:
             return None
         return np.concatenate([factor.values for factor in self.factors], axis=1)
 

@@ -649,8 +649,8 @@ def _columns(facts: Facts) -> Iterator[str]:
     yield "\n# Single columns, for a signal in few of them; 'fit' takes the bank that does better."
     yield '[[banks]]\nname = "columns"'
     if facts.n_rows >= ROWS_OF_FACTORS:
-        yield _line('backend = "factors"', "in place of Gram matrices, the columns: sooner done")
-        yield _line("rank = 1", "one for each kernel; remove it for kernels of another function")
+        yield _line('backend = "factors"', "keeps the columns, not their Gram matrices: faster")
+        yield _line("rank = 1", "a column for each kernel; remove this line for other functions")
     yield '[[banks.kernels]]\nfunction = "linear"\nfeatures = "each"'
 
 

@@ -68,7 +68,7 @@ def nearest_below(
     total = float(point.sum())
     if gradient.max() <= slack and total > 0.0:
         return point / total, multipliers
-    nothing = np.zeros_like(start)  # multipliers of other columns may lead out of all bounds
+    nothing = np.zeros_like(start)  # those of another problem may lead far away
     return nearest_below(payoff, centre, level, slack, nothing) if start.any() else (None, nothing)
 
 

@@ -454,7 +454,7 @@ def train(
     C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
     each machine; `start` are dual variables of the shape of y.
     """
-    if isinstance(K, FactoredMatrix) and len(y) <= BLOCK:  # which steps would take as one block
+    if isinstance(K, FactoredMatrix) and len(y) <= BLOCK:  # steps would take all as one block
         K = K.block(np.arange(len(y)))
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)

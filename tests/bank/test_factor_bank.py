@@ -117,6 +117,8 @@ class TestFactorBank(BankSuite):
         assert len(found.factors) == len(kernels) - 1
         for G, m in zip(found.factors, np.delete(kernels, 1), strict=True):
             assert_array_equal(values_of(G), bank.factors[m].values)
+        [again] = answer(bank, [Combine(weights, kernels if named else None, thin=True)])
+        assert all(G is H for G, H in zip(found.factors, again.factors, strict=True))  # no copies
         expected = np.einsum("s,sij->ij", weights, grams[kernels])
         assert_allclose(
             found.block(np.arange(bank.n_points)), expected, atol=1e-12 * expected.max()
