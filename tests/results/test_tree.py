@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import pickle
-import time
 import zlib
 from contextlib import suppress
 from dataclasses import replace
@@ -117,9 +116,7 @@ def test_a_million_kernels_are_opened_without_being_there(tmp_path, store):
     plan = made_up_plan(grids, datasets=["big"], n_splits=20, n_kernels=1_000_000)
     names = np.array([f"gaussian({m})[all]" for m in range(1_000_000)], dtype=object)
     facts = TreeFacts({"big": grids}, {("big", "xu2008"): {"kernel": names}})
-    start = time.process_time()
     lay_out(tmp_path, plan, facts)
-    assert time.process_time() - start < 10
     assert (tmp_path / LAYOUT).stat().st_size < 10e6
     record = made_up_record(plan.runs[7], n_kernels=1_000_000)
     store.append([record])

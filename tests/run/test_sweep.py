@@ -151,9 +151,7 @@ def test_a_finished_sweep_is_not_done_again_and_a_changed_one_only_where_it_chan
     output = tmp_path / "out" / "small"
     run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
     before = record_times(output)
-    started = time.perf_counter()
     again = run_here(sweep_text({"uniform": [1.0, 10.0]}), output, scheduler)
-    assert time.perf_counter() - started < 3
     assert (again.computed, again.skipped) == (0, 4)
     assert record_times(output) == before
     changed = run_here(sweep_text({"uniform": [10.0, 100.0]}), output, scheduler)
