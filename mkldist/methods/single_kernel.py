@@ -33,16 +33,15 @@ the best one makes on all folds.  It cannot win, and the choice is the same as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Request
 from mkldist.core.arrays import Bools, Floats, Ints
-from mkldist.optim.factored_matrix import FactoredMatrix, Gram
+from mkldist.optim.factored_matrix import Gram
 from mkldist.solvers.base import (
     Counters,
     Method,
@@ -54,7 +53,7 @@ from mkldist.solvers.base import (
 )
 from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gram_operators
 from mkldist.solvers.solver_params import HingeParams, SolverParams
-from mkldist.solvers.svm import fixed_weights_solution, solve_svm
+from mkldist.solvers.svm import fixed_weights_solution, matrix_if_small, train
 
 CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
@@ -138,8 +137,7 @@ def train_chosen(problem: Problem, params: CrossValidatedParams, Cs: Sequence[fl
     weights = np.zeros(problem.n_kernels)
     weights[choice.kernel] = 1.0
     K = yield Combine(weights, thin=True)
-    svm = solve_svm(K, problem.y, problem.bound(choice.C), tol=params.tol)
-    counters.count_svm(svm.iterations, svm.newton_steps)
+    svm = train(K, problem.y, problem.bound(choice.C), params.tol, counters)
     extra = {"chosen_kernel": float(choice.kernel), "chosen_C": choice.C, "cv_error": choice.error}
     return fixed_weights_solution(
         problem, params, weights, svm, counters, extra, complete=choice.complete
@@ -216,23 +214,19 @@ def cross_validate(
     increase; `tol` is the gap of each machine.  Without folds one machine trains on all points and
     scores them.  The weights (n,) of the points count in training and in scores.
     """
-    weight = np.ones(len(y)) if weights is None else weights
+    K, weight = matrix_if_small(K), np.ones(len(y)) if weights is None else weights
     wrong, most = np.zeros(len(Cs)), worst * weight.sum() * (1.0 + ROUNDING)
     decisions = np.empty((len(Cs), len(y)))
     neighbour = np.zeros(len(y))
     for held_out in folds or [np.zeros(len(y), dtype=bool)]:
-        kept = ~held_out
-        scored = held_out if folds else kept
-        part, values = _split(K, kept, scored)
-        start = neighbour[kept]
-        own = 1.0 if weights is None else weights[kept]
-        bounds: list[Any] = [C * own for C in Cs]
+        scored = held_out if folds else ~held_out
+        bounds = np.multiply.outer(Cs, np.where(held_out, 0.0, weight))  # held-out points weigh 0
+        start = neighbour
         for c, bound in enumerate(bounds):
-            svm = solve_svm(part, y[kept], bound, tol=tol, start=start)
-            counters.count_svm(svm.iterations, svm.newton_steps)
-            decisions[c, scored] = values(svm.coefficients) + svm.bias
+            svm = train(K, y, bound, tol, counters, start)
+            decisions[c, scored] = svm.values[scored]
             if c == 0:
-                neighbour[kept] = svm.alpha
+                neighbour = svm.alpha
             if c + 1 < len(Cs):  # dual variables at their bound mostly stay at it
                 start = np.where(svm.alpha >= bound, bounds[c + 1], svm.alpha)
         wrong += ((decisions[:, scored] >= 0) != (y[scored] > 0)) @ weight[scored]
@@ -241,21 +235,6 @@ def cross_validate(
     errors = wrong / weight.sum()
     hinges = np.average(np.maximum(0.0, 1.0 - y * decisions), axis=1, weights=weight)
     return np.column_stack([errors, hinges])
-
-
-def _split(K: Gram, kept: Bools, scored: Bools) -> tuple[Gram, Callable[[Floats], Floats]]:
-    """Return K on the points kept, and the function from coefficients there to values at others."""
-    if not isinstance(K, FactoredMatrix):
-        columns = K[:, kept]  # then rows: both at once take more than twice as long
-        part, across = columns[kept], columns[scored]
-        return part, lambda coefficients: across @ coefficients
-
-    def values(coefficients: Floats) -> Floats:
-        padded = np.zeros(len(kept))
-        padded[kept] = coefficients
-        return (K @ padded)[scored]
-
-    return K.on(np.flatnonzero(kept)), values
 
 
 BEST_SINGLE = Method(

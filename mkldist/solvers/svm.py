@@ -191,7 +191,7 @@ class SvmSolution:
     iterations: int  # pair updates and Newton steps
     newton_steps: int
     # (n,) or (n, k), decision function at the training points, bias included
-    values: Floats | None = None
+    values: Floats
     # What rounding may have added to a dual value at alpha; `dual_objective` is less it
     rounding: DualRounding = EXACT
     # Factor of `signed` in the decision function whose primal value is `objective`; 1 but where a
@@ -202,7 +202,7 @@ class SvmSolution:
     def none(cls) -> SvmSolution:
         """Return a placeholder that is worse than any solution, to start a search for the best."""
         empty = np.empty(0)
-        return cls(empty, empty, 0.0, np.inf, -np.inf, 0, 0)
+        return cls(empty, empty, 0.0, np.inf, -np.inf, 0, 0, empty)
 
     @classmethod
     def side_by_side(cls, machines: Sequence[SvmSolution]) -> SvmSolution:
@@ -218,7 +218,7 @@ class SvmSolution:
             dual_objective=sum(svm.dual_objective for svm in machines),
             iterations=sum(svm.iterations for svm in machines),
             newton_steps=sum(svm.newton_steps for svm in machines),
-            values=np.column_stack([svm.values for svm in machines if svm.values is not None]),
+            values=np.column_stack([svm.values for svm in machines]),
             rounding=DualRounding(
                 sum(svm.rounding.of_form for svm in machines),
                 sum(svm.rounding.of_sums for svm in machines),
@@ -277,10 +277,11 @@ def solve_svm(
     """Solve the support vector machine dual to a relative duality gap.
 
     `K` (n, n) is symmetric positive semi-definite and C-contiguous, or the operator; `y` (n,) are
-    labels in {-1, +1}, both present; `C` > 0 bounds the dual variables, of all or of each (n,);
-    `start` (n,) are dual variables, for instance of a similar problem, which are made feasible
-    first; `max_rounds` limits rounds of pair updates followed by Newton steps.  The gap of the last
-    point exceeds `tol` only where rounding, or that limit, keeps it from a smaller one.
+    labels in {-1, +1}; `C` bounds the dual variables, of all or of each (n,), and must be above 0
+    for points of both classes.  A point of C = 0 takes no part, but has its decision value.
+    `start` (n,) are dual variables, as of a similar problem, which are made feasible first;
+    `max_rounds` limits rounds of pair updates followed by Newton steps.  The gap of the last point
+    exceeds `tol` only where rounding, or that limit, keeps it from a smaller one.
     """
     beta = np.zeros(len(y)) if start is None else _feasible(start, y, C)
     lower, upper = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
@@ -292,7 +293,7 @@ def solve_svm(
         return _evaluate(beta, f, y, weights, equal, reach)
 
     svm = maximise_dual(K, y, lower, upper, beta, certify, tol, max_rounds)
-    if svm.gap <= tol or svm.values is None:
+    if svm.gap <= tol:
         return svm
     return _enlarged(svm, svm.values - svm.bias, y, weights, equal, reach, (lower, upper))
 
@@ -446,6 +447,13 @@ class InnerSvm:
         return svm
 
 
+def matrix_if_small(K: Gram) -> Gram:
+    """Return K, a factored sum multiplied out if a machine would take its points as one block."""
+    if isinstance(K, FactoredMatrix) and K.n_points <= BLOCK:
+        return K.block(np.arange(K.n_points))
+    return K
+
+
 def train(
     K: Gram, y: Floats, C: Bound, tol: float, counters: Counters, start: Floats | None = None
 ) -> SvmSolution:
@@ -454,8 +462,7 @@ def train(
     C bounds the dual variables, of all or of each point (n,); `tol` is the relative duality gap of
     each machine; `start` are dual variables of the shape of y.
     """
-    if isinstance(K, FactoredMatrix) and len(y) <= BLOCK:  # steps would take all as one block
-        K = K.block(np.arange(len(y)))
+    K = matrix_if_small(K)
     columns = y[:, None] if y.ndim == 1 else y
     starts = [None] * columns.shape[1] if start is None else list(start.reshape(columns.shape).T)
     machines = []

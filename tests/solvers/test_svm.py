@@ -346,7 +346,7 @@ def test_the_machine_is_the_solution_and_its_gap_the_certificate():
 )
 def test_a_machine_of_too_large_a_gap_has_stalled(tol, reason):
     alpha = np.array([1.0, 1.0])
-    svm = SvmSolution(alpha, alpha * Y_SMALL, 0.0, 10.0, 9.0, 4, 0)
+    svm = SvmSolution(alpha, alpha * Y_SMALL, 0.0, 10.0, 9.0, 4, 0, np.empty(0))
     solution = fixed_weights_solution(PROBLEM, SolverParams(tol=tol), WEIGHTS, svm, Counters())
     assert (solution.stop_reason, solution.trace) == (reason, {})
     assert solution.gap == pytest.approx(0.1)
@@ -354,7 +354,7 @@ def test_a_machine_of_too_large_a_gap_has_stalled(tol, reason):
 
 def test_a_method_has_bounds_and_numbers_of_its_own():
     alpha = np.array([1.0, 1.0])
-    svm = SvmSolution(alpha, alpha * Y_SMALL, 0.5, 10.0, 9.0, 4, 0)
+    svm = SvmSolution(alpha, alpha * Y_SMALL, 0.5, 10.0, 9.0, 4, 0, np.empty(0))
     search = Search(PROBLEM, SolverParams(), svm, 6.0, upper=8.0)
     fields = {"coefficients": svm.coefficients, "bias": svm.bias, "extra": {"margin": 2.0}}
     solution = search.finish(None, kernel_weights=WEIGHTS, **fields)
