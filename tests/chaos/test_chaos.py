@@ -31,7 +31,7 @@ HARMS = (
 @pytest.mark.parametrize(
     "campaign",
     [
-        Campaign(1, kills=2, pauses=1),
+        Campaign(1, kills=1, pauses=1),
         Campaign(2, signals=1, pairs=1, starts=1),
         Campaign(3, flips=10, exchanges=10),
         Campaign(4, media=2),

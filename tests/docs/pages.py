@@ -1,7 +1,8 @@
 """Code blocks of the pages of documentation, and running them as a reader would.
 
 All blocks of a page run in order, in one new folder that holds the page's `{download}` files:
-``python`` in one namespace, the lines of ``console`` that begin with ``$`` in a shell.  A block of
+``python`` in one namespace, the lines of ``console`` that begin with ``$`` in a shell, but commands
+of mkldist alone in this process, which need not import it again.  A block of
 ``python`` or ``toml`` whose first line is ``# FILE.py`` or ``# FILE.toml`` is written as that file.
 Other languages are for reading.  ``% not run: REASON`` in the line before a block leaves it out.
 """
@@ -10,12 +11,17 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from mkldist.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(
@@ -25,6 +31,7 @@ FENCE = re.compile(
 DOWNLOAD = re.compile(r"\{download\}`(?:[^<`]*<)?([^>`]+)>?`")
 FILE = re.compile(r"# ([\w.-]+\.(?:py|toml))\n")
 NOT_RUN = "% not run: "
+COMMAND = re.compile(r"mkldist [^$|&;<>`*]*")
 COMPLETE: dict[str, Any] = {
     "name": "example",
     "datasets": [{"name": "wdbc"}],
@@ -75,7 +82,33 @@ def run(page: Path, folder: Path) -> None:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(block.code, str(page), "exec"), names)
         elif block.language == "console":
-            _shell([line[2:] for line in block.code.splitlines() if line.startswith("$ ")], folder)
+            lines = block.code.splitlines()
+            _console([line[2:] for line in lines if line.startswith("$ ")], folder)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(folder)):
+            del sys.modules[name]  # another page may have another module of this name
+
+
+def _console(lines: list[str], folder: Path) -> None:
+    if all(map(COMMAND.fullmatch, lines)):
+        for line in lines:
+            code, said = _said(line)
+            assert not code, f"{line}\n{said}"
+    else:
+        _shell(lines, folder)
+
+
+def _said(command: str) -> tuple[object, str]:
+    """Return the exit code of a command of mkldist, and what it says."""
+    said, code = io.StringIO(), None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", shlex.split(command))
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                main()
+            except SystemExit as end:
+                code = end.code
+    return code, said.getvalue()
 
 
 def _shell(lines: list[str], folder: Path) -> None:
