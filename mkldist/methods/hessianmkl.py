@@ -23,8 +23,8 @@ The problem and its optimum are the paper's.  Four things differ:
   Hessian is zero, and the proximal term turns the step into one of projected gradient.
 * J has kinks where weights vanish: the machine there is not unique, and the machines at small
   positive weights tend to another one.  Kernels of low rank have kinks everywhere.  Newton steps
-  are short there: after one of less than half of its segment, steps of the Level method take
-  turns, twice as many after each further one.
+  are short there.  After one of less than half of its segment follow steps of the Level method, one
+  for each trial that the search of the segment took, and twice as many after each further one.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
   The solution's ``dual_variables`` are the mixture of their alpha, whose own bound is no less.
@@ -62,7 +62,7 @@ from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
 SHORT = 0.5  # length of a Newton step, below which the model was wrong
-MOST_TURNS = 8  # steps of the Level method in a row
+MOST_TURNS = 16  # steps of the Level method in a row
 
 
 class HessianMKLParams(HingeParams):
@@ -82,11 +82,12 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     cutting planes of the machines met.
     """
     M, counters = problem.n_kernels, Counters()
+    n_classes = problem.y.size // problem.n_points  # machines of a trial
     C = problem.bound(params.C)
     svm_at = InnerSvm(problem.y, C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
     bounds, cuts = WrapperBounds(problem, params, counters), MachineCuts(M)
-    plain, turns, turns_left = params.acceleration == "none", 1, 0
+    plain, turns, turns_left = params.acceleration == "none", 0, 0
     d = np.full(M, 1.0 / M)
     if isinstance(problem.start, Binding):  # a solution on shorter factors
         d = problem.start.weights
@@ -117,11 +118,13 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
             # 3. Search the segment from d to d + s.
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end, thin=True)))
+            before = counters.svm_solves
             at = newton.search(segment, abs(at.svm.objective))
-            if not plain and at.step < SHORT:
-                turns, turns_left = min(2 * turns, MOST_TURNS), turns
-            else:
-                turns = 1
+            if at.step >= SHORT:
+                turns = 0
+            elif not plain:  # the model was wrong
+                trials = (counters.svm_solves - before) // n_classes
+                turns = turns_left = min(max(2 * turns, trials), MOST_TURNS)
             del segment  # its matrices would stay in memory while the bank answers
     return bounds.solution(stop)
 
