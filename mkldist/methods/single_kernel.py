@@ -55,7 +55,7 @@ from mkldist.solvers.queries import check_kernel_number, fixed_weights_bound, gr
 from mkldist.solvers.solver_params import HingeParams, SolverParams
 from mkldist.solvers.svm import fixed_weights_solution, matrix_if_small, train
 
-CHUNK = 3  # kernels held at once; with the rows of a fold, four matrices
+CHUNK = 3  # kernels held at once; of factored ones, one is multiplied out
 SELECTION_TOL = 1e-3  # largest duality gap of the machines that are compared
 ROUNDING = 1e-12  # of sums of weights
 HINGE_DECIMALS = 4  # further digits depend on how exactly the machines are solved
