@@ -1,10 +1,10 @@
 """Code blocks of the pages of documentation, and running them as a reader would.
 
 All blocks of a page run in order, in one new folder that holds the page's `{download}` files:
-``python`` in one namespace, the lines of ``console`` that begin with ``$`` in a shell, but commands
-of mkldist alone in this process, which need not import it again.  A block of
-``python`` or ``toml`` whose first line is ``# FILE.py`` or ``# FILE.toml`` is written as that file.
-Other languages are for reading.  ``% not run: REASON`` in the line before a block leaves it out.
+``python`` in one namespace, the lines of ``console`` that begin with ``$`` in a shell, or in this
+process if all are commands of mkldist, which then need not import it again.  A block of ``python``
+or ``toml`` whose first line is ``# FILE.py`` or ``# FILE.toml`` is written as that file.  Other
+languages are for reading.  ``% not run: REASON`` in the line before a block leaves it out.
 """
 
 import contextlib
@@ -19,9 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from mkldist.cli import main
+from tests.cli.commands import run_here
 
 DOCS = Path(__file__).parents[2] / "docs"
 FENCE = re.compile(
@@ -92,23 +90,9 @@ def run(page: Path, folder: Path) -> None:
 def _console(lines: list[str], folder: Path) -> None:
     if all(map(COMMAND.fullmatch, lines)):
         for line in lines:
-            code, said = _said(line)
-            assert not code, f"{line}\n{said}"
+            run_here(folder, *shlex.split(line)[1:])
     else:
         _shell(lines, folder)
-
-
-def _said(command: str) -> tuple[object, str]:
-    """Return the exit code of a command of mkldist, and what it says."""
-    said, code = io.StringIO(), None
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", shlex.split(command))
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            try:
-                main()
-            except SystemExit as end:
-                code = end.code
-    return code, said.getvalue()
 
 
 def _shell(lines: list[str], folder: Path) -> None:
