@@ -69,6 +69,17 @@ def mixed(alphas: Sequence[Floats], shares: Floats) -> Floats:
     return np.tensordot(shares[parts], of_parts, axes=1)
 
 
+def best_for_functions(p: Floats, q: Floats) -> Floats:
+    """Return the best weights for the functions that the machine found at weights p with forms q.
+
+    These have norms ``||f_m|| = p_m sqrt(q_m)``, and weights in proportion to the norms minimise
+    ``C sum_i hinge + 1/2 sum_m ||f_m||^2 / p_m`` at fixed f_m.
+    """
+    norms = p * np.sqrt(np.maximum(q, 0.0))
+    total = float(norms.sum())
+    return norms / total if total > 0.0 else p
+
+
 class WrapperBounds(Search[WeightedMachine]):
     """Best bounds of a method on machines, the upper one with its kernel weights and machine."""
 

@@ -22,8 +22,9 @@ The problem and its optimum are the paper's.  Four things differ:
   term in the model keeps the step short (:mod:`.weight_newton`).  Where no alpha is free the
   Hessian is zero, and the proximal term turns the step into one of projected gradient.
 * J has kinks where weights vanish: the machine there is not unique, and the machines at small
-  positive weights tend to another one.  Newton steps jam at a kink.  When four iterations have not
-  halved the distance of the bounds, Newton steps take turns with steps of the Level method.
+  positive weights tend to another one.  Kernels of low rank have kinks everywhere.  Newton steps
+  are short there.  After one of less than half of its segment follow steps of the Level method, one
+  for each trial that the search of the segment took, and twice as many after each further one.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
   The solution's ``dual_variables`` are the mixture of their alpha, whose own bound is no less.
@@ -34,14 +35,19 @@ proximal term and the lower bound stay.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from mkldist.bank.requests import Combine, Matvec, Quadratic
-from mkldist.methods.cut_bundle import Binding, MachineCuts, WrapperBounds, exact_bound
+from mkldist.methods.cut_bundle import (
+    Binding,
+    MachineCuts,
+    WrapperBounds,
+    best_for_functions,
+    exact_bound,
+)
 from mkldist.methods.weight_newton import (
     INNER_TOLERANCE,
     SIMPLEX,
@@ -55,7 +61,8 @@ from mkldist.solvers.progress import DualBound
 from mkldist.solvers.solver_params import HingeParams
 from mkldist.solvers.svm import InnerSvm, sum_over_classes
 
-PATIENCE = 4  # iterations in which the distance of the bounds should halve
+SHORT = 0.5  # length of a Newton step, below which the model was wrong
+MOST_TURNS = 16  # steps of the Level method in a row
 
 
 class HessianMKLParams(HingeParams):
@@ -75,12 +82,12 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
     cutting planes of the machines met.
     """
     M, counters = problem.n_kernels, Counters()
+    n_classes = problem.y.size // problem.n_points  # machines of a trial
     C = problem.bound(params.C)
     svm_at = InnerSvm(problem.y, C, INNER_TOLERANCE * params.tol, counters)
     newton = DampedNewton(SIMPLEX, M, params.tol, svm_at)
     bounds, cuts = WrapperBounds(problem, params, counters), MachineCuts(M)
-    widths: deque[float] = deque(maxlen=PATIENCE + 1)
-    plain, by_newton = params.acceleration == "none", False
+    plain, turns, turns_left = params.acceleration == "none", 0, 0
     d = np.full(M, 1.0 / M)
     if isinstance(problem.start, Binding):  # a solution on shorter factors
         d = problem.start.weights
@@ -97,11 +104,11 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
         stop = bounds.reason_to_stop(stalled=newton.stuck)
         if stop is not None:
             break
-        widths.append(bounds.width)
-        jammed = len(widths) > PATIENCE and widths[-1] > 0.5 * widths[0]
-        if by_newton and not plain and jammed:
-            d = cuts.planes.level_step(at.d, bounds.upper, bounds.lower)  # leave a kink
-            at, by_newton = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at), False
+        if turns_left:
+            turns_left -= 1
+            centre = best_for_functions(at.d, q)
+            d = cuts.planes.level_step(centre, bounds.upper, bounds.lower)
+            at = Iterate.solved(d, (yield Combine(d, thin=True)), svm_at)
         else:
             # 1. Hessian of J, in the kernels that may take part.
             working = np.flatnonzero(plain | (at.d > 0.0) | (q > at.d @ q))
@@ -111,7 +118,13 @@ def solve(problem: Problem, params: HessianMKLParams) -> Steps:
             d_end = newton.minimiser(at.d, working, gradient[working], root, size=1.0)
             # 3. Search the segment from d to d + s.
             segment = Segment(svm_at, at, d_end, (yield Combine(d_end, thin=True)))
-            at, by_newton = newton.search(segment, abs(at.svm.objective)), True
+            before = counters.svm_solves
+            at = newton.search(segment, abs(at.svm.objective))
+            if at.step >= SHORT:
+                turns = 0
+            elif not plain:  # the model was wrong
+                trials = (counters.svm_solves - before) // n_classes
+                turns = turns_left = min(max(2 * turns, trials), MOST_TURNS)
             del segment  # its matrices would stay in memory while the bank answers
     return bounds.solution(stop)
 

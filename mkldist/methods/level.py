@@ -45,12 +45,12 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from mkldist.core.arrays import Floats
 from mkldist.methods.cut_bundle import (
     BundleParams,
     DualPoint,
     add_cut,
     begin,
+    best_for_functions,
     bundle_solution,
     certify,
     exact_bound,
@@ -142,17 +142,6 @@ def level_between(lower: float, upper: float, params: LevelParams) -> float:
     """Return the level ``l = lambda upper + (1 - lambda) lower`` of the level set (7)."""
     lam = params.near if relative_gap(upper, lower) < NEAR_RATIO else params.far
     return lam * upper + (1 - lam) * lower
-
-
-def best_for_functions(p: Floats, q: Floats) -> Floats:
-    """Return the best weights for the functions that the machine found at weights p (S,).
-
-    These have norms ``||f_m|| = p_m sqrt(q_m)``, and weights in proportion to the norms minimise
-    ``C sum_i hinge + 1/2 sum_m ||f_m||^2 / p_m`` at fixed f_m.
-    """
-    norms = p * np.sqrt(np.maximum(q, 0.0))
-    total = float(norms.sum())
-    return norms / total if total > 0.0 else p
 
 
 METHOD = Method(

@@ -142,11 +142,6 @@ class Bounds(Generic[Point]):
         """Relative gap of the bounds."""
         return relative_gap(self.upper, self.lower)
 
-    @property
-    def width(self) -> float:
-        """Distance of the bounds."""
-        return self.upper - self.lower
-
     def improve_upper(self, point: Point, value: float) -> bool:
         """Keep a point whose value is the least so far; return True if it is."""
         better = value < self.upper

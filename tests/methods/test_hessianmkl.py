@@ -24,6 +24,17 @@ def test_a_few_newton_steps_suffice(make):
     assert solution.counters.outer_iterations <= 12
 
 
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_on_kernels_of_rank_one_it_trains_little_more_machines_than_level(C):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(150, 40))
+    y = np.sign(x[:, :5].sum(axis=1) + rng.normal(size=150))
+    grams = np.einsum("im,jm->mij", x, x)
+    ours, level = (solve(name, grams, y, C=C) for name in ("hessianmkl", "level"))
+    assert ours.converged
+    assert ours.counters.svm_solves <= 2 * level.counters.svm_solves
+
+
 def test_as_printed_every_step_takes_all_kernels_and_is_newtons():
     instance, seen = instances.more_kernels_than_points(), []
     settings = {"C": instance.C, "tol": 1e-6, "acceleration": "none"}
