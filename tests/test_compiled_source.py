@@ -67,3 +67,18 @@ def test_compiled_functions_hold_no_messages_and_no_products_of_matrices():
         or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
     ]
     assert not found
+
+
+def test_compiled_functions_call_those_of_their_own_module_alone():
+    """Numba keeps the code of callees in the file of a caller, and looks at its module alone."""
+    functions = compiled_functions()
+    of_module = {(module, function.name) for module, function in functions}
+    names = {name for _, name in of_module}
+    called = [
+        (module, name)
+        for module, function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and (name := ast.unparse(node.func).split(".")[-1]) in names
+    ]
+    assert len(called) > 20
+    assert not {*called} - of_module

@@ -31,7 +31,7 @@ import scipy
 
 from mkldist.core.arrays import Floats, Ints
 from mkldist.core.compiled import compiled
-from mkldist.optim.weight_sets import write_projection
+from mkldist.optim.weight_sets import project_shifted
 
 _NEWTON_LIMIT = 60
 _HALVINGS = 50
@@ -48,7 +48,7 @@ def nearest_below(
     multipliers; the point is None where ``payoff point <= level + slack`` was not reached.
     """
     multipliers = start
-    gradient, point = _dual(payoff, centre, level, multipliers)
+    gradient, point = project_shifted(payoff, centre, level, multipliers)
     for _ in range(_NEWTON_LIMIT):
         held = gradient[multipliers > 0.0]  # equations; the other cuts are inequalities
         if max(gradient.max(), -held.min(initial=0.0)) <= slack:
@@ -60,7 +60,7 @@ def nearest_below(
         length = 1.0
         for _ in range(_HALVINGS):
             trial = np.maximum(multipliers + length * direction, 0.0)
-            trial_gradient, trial_point = _dual(payoff, centre, level, trial)
+            trial_gradient, trial_point = project_shifted(payoff, centre, level, trial)
             if trial_gradient @ direction >= -0.1 * slope:
                 break
             length *= 0.5
@@ -70,43 +70,6 @@ def nearest_below(
         return point / total, multipliers
     nothing = np.zeros_like(start)  # those of another problem may lead far away
     return nearest_below(payoff, centre, level, slack, nothing) if start.any() else (None, nothing)
-
-
-def _dual(
-    payoff: Floats, centre: Floats, level: float, multipliers: Floats
-) -> tuple[Floats, Floats]:
-    """Return the dual function's gradient ``payoff p - level`` and the minimiser p."""
-    n_cuts, n_columns = payoff.shape
-    shifted, gradient, point = np.empty(n_columns), np.empty(n_cuts), np.empty(n_columns)
-    _write_dual(payoff, centre, level, multipliers, shifted, gradient, point)
-    return gradient, point
-
-
-@compiled(python_first=True)
-def _write_dual(
-    payoff: Floats,
-    centre: Floats,
-    level: float,
-    multipliers: Floats,
-    shifted: Floats,
-    gradient: Floats,
-    point: Floats,
-) -> None:
-    """Write the point that is projected onto the simplex, the gradient, and the minimiser."""
-    n_cuts, n_columns = payoff.shape
-    for m in range(n_columns):
-        shifted[m] = centre[m]
-    for j in range(n_cuts):
-        if multipliers[j] != 0.0:
-            for m in range(n_columns):
-                shifted[m] -= multipliers[j] * payoff[j, m]
-    write_projection(shifted, point)
-    for j in range(n_cuts):
-        gradient[j] = -level
-    for m in range(n_columns):
-        if point[m] > 0.0:
-            for j in range(n_cuts):
-                gradient[j] += payoff[j, m] * point[m]
 
 
 def _newton_direction(

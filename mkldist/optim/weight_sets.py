@@ -27,7 +27,10 @@ def project_onto_simplex(z: Floats) -> Floats:
 
 @compiled(python_first=True)
 def write_projection(z: Floats, p: Floats) -> None:
-    """Write the projection of z onto the simplex to p, both (M,) float64."""
+    """Write the projection of z onto the simplex to p, both (M,) float64.
+
+    What rounding may have left of a zero is zero.
+    """
     size, total = len(z), 0.0
     for m in range(len(z)):
         p[m] = 1.0  # while m is in the support
@@ -36,7 +39,7 @@ def write_projection(z: Floats, p: Floats) -> None:
     while True:
         kept, total = 0, 0.0
         for m in range(len(z)):
-            if p[m] > 0.0 and z[m] > shift:
+            if p[m] > 0.0 and z[m] - shift > _ACCURACY * (1.0 + abs(z[m])):
                 kept += 1
                 total += z[m]
             else:
@@ -53,6 +56,47 @@ def write_projection(z: Floats, p: Floats) -> None:
             largest = m
     if kept == 0:  # rounding hides the differences of entries as large as these
         p[largest] = 1.0
+
+
+def project_shifted(
+    payoff: Floats, centre: Floats, level: float, multipliers: Floats
+) -> tuple[Floats, Floats]:
+    """Return ``payoff p - level`` and p, the projection of ``centre - payoff' multipliers``.
+
+    It is that onto the simplex: the gradient (J,) of the dual function of the nearest point to
+    `centre` (M,) with ``payoff p <= level``, and the minimiser (M,) of its Lagrangian.
+    """
+    n_cuts, n_columns = payoff.shape
+    shifted, gradient, point = np.empty(n_columns), np.empty(n_cuts), np.empty(n_columns)
+    _write_shifted(payoff, centre, level, multipliers, shifted, gradient, point)
+    return gradient, point
+
+
+@compiled(python_first=True)
+def _write_shifted(
+    payoff: Floats,
+    centre: Floats,
+    level: float,
+    multipliers: Floats,
+    shifted: Floats,
+    gradient: Floats,
+    point: Floats,
+) -> None:
+    """Write the point that is projected, the gradient, and the projection."""
+    n_cuts, n_columns = payoff.shape
+    for m in range(n_columns):
+        shifted[m] = centre[m]
+    for j in range(n_cuts):
+        if multipliers[j] != 0.0:
+            for m in range(n_columns):
+                shifted[m] -= multipliers[j] * payoff[j, m]
+    write_projection(shifted, point)
+    for j in range(n_cuts):
+        gradient[j] = -level
+    for m in range(n_columns):
+        if point[m] > 0.0:
+            for j in range(n_cuts):
+                gradient[j] += payoff[j, m] * point[m]
 
 
 @compiled

@@ -15,6 +15,9 @@ import re
 import shutil
 import socket
 import sys
+import threading
+import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -73,6 +76,7 @@ SCHEDULER = "scheduler"
 PACKAGES = ("mkldist", "numpy", "scipy", "numba", "distributed")
 """Packages of which all processes of a sweep need one version."""
 ADVICE = "Install the same versions for the scheduler and every worker, and restart them"
+LOOK_SECONDS = 1.0
 
 
 def asking(packages: tuple[str, ...] = PACKAGES) -> Callable[[], dict[str, str]]:
@@ -112,8 +116,32 @@ def do_where_equal(
     wanted: Mapping[str, str], function: Callable[[Task], Receipt], task: Task
 ) -> Receipt:
     """Return ``function(task)``, if this process has the versions of the coordinator."""
+    if getattr(this_worker(), "nanny", None):
+        end_when_no_thread_can_start()
     check_equal(wanted)
     return function(task)
+
+
+@cache
+def end_when_no_thread_can_start() -> None:
+    """End this process once a new thread lacks memory: its starter would wait (CPython 140746).
+
+    The process would go on telling the scheduler that it lives.  What Python reports is kept by a
+    function that needs no memory itself, and looked at in a thread that has begun before.
+    """
+    reported: deque[Any] = deque()
+
+    def look() -> None:
+        while True:
+            time.sleep(LOOK_SECONDS)
+            while reported:
+                one = reported.popleft()
+                if issubclass(one.exc_type, MemoryError):
+                    os._exit(1)
+                sys.__unraisablehook__(one)
+
+    sys.unraisablehook = reported.append
+    threading.Thread(target=look, name="mkldist-memory", daemon=True).start()
 
 
 def check_equal(wanted: Mapping[str, str]) -> None:

@@ -35,7 +35,7 @@ SWEEP = sweep_text(METHODS, backend="memory") + MAPPED_BANK
 N_RUNS = 2 * 2 * sum(map(len, METHODS.values()))  # on two banks and two splits
 MARK = "MKLDIST_CHAOS"
 ORPHANS_AFTER = 10.0
-HANGS_AFTER = 600.0  # long, because other work may take the processors
+HANGS_AFTER = 1200.0  # more than the 15 minutes after which a silent worker is replaced
 RANDOM = re.compile(r"[0-9a-z_]{8}$|\d+")
 
 

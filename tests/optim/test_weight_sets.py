@@ -38,6 +38,12 @@ def test_sorting_gives_the_same_projection(seed):
     np.testing.assert_allclose(project_onto_simplex(z), np.maximum(z - thresholds[k], 0.0))
 
 
+@pytest.mark.parametrize("few", [[0.1, 0.2, 0.7 - 2**-52], [0.1, 0.2, 0.7], [0.3, 0.7 + 2**-52]])
+def test_zeros_stay_zeros_where_the_sum_is_rounded(few):
+    z = np.array([0.0, 0.0, *few, 0.0])
+    assert np.flatnonzero(project_onto_simplex(z)).tolist() == np.flatnonzero(z).tolist()
+
+
 def test_entries_too_large_for_differences_give_a_vertex():
     p = project_onto_simplex(np.array([1e300, 2e300, -1e300]))
     assert p.tolist() == [0.0, 1.0, 0.0]

@@ -370,6 +370,37 @@ def test_a_task_begins_only_where_all_versions_are_equal():
     assert not begun
 
 
+LACKS = """
+import resource, threading, time
+from mkldist.run.probe import end_when_no_thread_can_start
+end_when_no_thread_can_start()
+class Odd:
+    def __del__(self):
+        raise ValueError("not of memory")
+Odd()
+time.sleep(2.0)  # in which that is told, as long as there is memory
+spare = [object() for _ in range(5000)]
+def new():
+    threading.Thread(target=int).start()
+new()
+spare.clear()
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now, now))
+print("full", flush=True)
+new()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_worker_ends_when_a_thread_lacks_the_memory_to_start():
+    done = subprocess.run(
+        [sys.executable, "-c", LACKS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "full\n")
+    assert "not of memory" in done.stderr
+
+
 OLDER = "Metadata-Version: 2.1\nName: mkldist\nVersion: 0.0.1\n"
 WITHOUT = """
 import sys
