@@ -337,8 +337,9 @@ def _solver(
         raise SpecError("check", found, "no check")
     n_points = grams.shape[1] if bank is None else bank.n_points
     labels = label_array(y, (n_points,))
-    most = None
+    most, rounded = None, False
     if bank is not None and bank.factored is not None:
+        rounded = bank.factored.factors.kept_type == np.float32
         memory = int(SHARE_OF_MEMORY * physical_memory())
         most = most_points(method, settings, len(bank), memory)
     check_method(
@@ -350,7 +351,7 @@ def _solver(
         folds=settings.chosen_folds,
         grouped=groups is not None,
         in_memory=most,
-        rounded=bank is not None and bank.has_rounded_factors,
+        rounded=rounded,
     )
     if len(labels) != n_points:
         found = f"{pluralize(len(labels), 'label')} for {pluralize(n_points, 'point')}"

@@ -740,11 +740,6 @@ class KernelBank:
         """What methods on a graph compute of kernels and graphs alone, up to 256 MiB."""
         return ArrayCache(kept_arrays_bytes(None))
 
-    @property
-    def has_rounded_factors(self) -> bool:
-        """True for a bank of factors in float32."""
-        return self.factored is not None and self.factored.factors.kept_type == np.float32
-
     def views(self, points: Sequence[Ints]) -> list[BankView]:
         """Return the kernels on some of the points for each of several sets, normalised there."""
         steps = tuple(step for step in self._normalisations if step != "cosine")

@@ -119,11 +119,6 @@ class InnerPoint:
     response: Response  # the maximisers ``s_m`` at these norms
     curve: Curve  # the smoothed h
 
-    @property
-    def rounding_scale(self) -> float:
-        """Size of the terms of phi, against which rounding errors are small."""
-        return abs(self.curve.value) + float(self.response.value.sum())
-
 
 @dataclass(frozen=True, eq=False)
 class ThinHessian:
@@ -384,7 +379,7 @@ class DualNewton:
             decrement = -float(point.gradient @ direction)
             self._counters.newton_steps += 1
             largest = max(largest, float(np.abs(point.rho).max()))
-            rounding = ROUNDING * point.rounding_scale
+            rounding = ROUNDING * (abs(point.curve.value) + float(point.response.value.sum()))
             if 0.5 * decrement <= rounding:
                 point = yield from _polished(phi, point, direction, rounding)
                 return _Descent(point, steps + 1, largest)

@@ -97,7 +97,11 @@ def solve(problem: Problem, params: MKLSVMParams) -> Steps:
     t = _targets((yield Quadratic(guess.a)), params)
     ray = _best_on_ray(guess, t, params.gamma_sigma)
     d = ray.s**2 * t
-    weights = LogWeights(_log(np.maximum(d, FLOOR * d.mean())), _within_reach)
+    # A mixed logarithm stays within REACH of the plain update's.
+    weights = LogWeights(
+        _log(np.maximum(d, FLOOR * d.mean())),
+        lambda mixed, plain: np.clip(mixed, plain - REACH, plain + REACH),
+    )
     dual_point = ray.s * guess.dual_variables
     bounds = Search(
         problem, params, _Point(guess, d), max(ray.value, 0.0), dual_point=dual_point,
@@ -154,11 +158,6 @@ def _log(x: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         logarithms: Floats = np.log(x)
     return logarithms
-
-
-def _within_reach(mixed: Floats, plain: Floats) -> Floats:
-    """Return mixed logarithms, each clipped to within REACH of the plain update's."""
-    return np.clip(mixed, plain - REACH, plain + REACH)
 
 
 class _OnRay(NamedTuple):

@@ -61,11 +61,7 @@ def write_projection(z: Floats, p: Floats) -> None:
 def project_shifted(
     payoff: Floats, centre: Floats, level: float, multipliers: Floats
 ) -> tuple[Floats, Floats]:
-    """Return ``payoff p - level`` and p, the projection of ``centre - payoff' multipliers``.
-
-    It is that onto the simplex: the gradient (J,) of the dual function of the nearest point to
-    `centre` (M,) with ``payoff p <= level``, and the minimiser (M,) of its Lagrangian.
-    """
+    """Return ``payoff p - level`` and p, ``centre - payoff' multipliers`` on the simplex."""
     n_cuts, n_columns = payoff.shape
     shifted, gradient, point = np.empty(n_columns), np.empty(n_cuts), np.empty(n_columns)
     _write_shifted(payoff, centre, level, multipliers, shifted, gradient, point)

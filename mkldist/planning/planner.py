@@ -474,14 +474,6 @@ class _Planner:
             for place in places
         }
 
-    @property
-    def _all_grids(self) -> Iterator[MethodGrid]:
-        return (grid for of_dataset in self.grids.values() for grid in of_dataset.values())
-
-    @cached_property
-    def _is_open(self) -> bool:
-        return any(grid.is_open for grid in self._all_grids)
-
     @cached_property
     def _grid_points(self) -> dict[tuple[str, str], list[Proposal]]:
         """The points of every grid by data set and method, one object each for all splits."""
@@ -570,9 +562,8 @@ class _Planner:
             return spec.dtype
         if spec.backend in ("recompute", FACTORS):
             return "float64"
-        tightest = min(
-            (point.tol for grid in self._all_grids for point in grid.points), default=math.inf
-        )
+        grids = [grid for of_dataset in self.grids.values() for grid in of_dataset.values()]
+        tightest = min((point.tol for grid in grids for point in grid.points), default=math.inf)
         large = 8 * n_values > FLOAT32_ABOVE_BYTES
         return "float32" if large and tightest >= FLOAT32_ABOVE_TOL else "float64"
 
@@ -610,8 +601,7 @@ class _Planner:
             **({"factors": [bank.limits.rank, bank.limits.tolerance]} if bank.is_factored else {}),
         )
         place = bank.dataset, bank.spec.label, entry.key, split
-        if self._is_open:
-            self._places.setdefault(problem, []).append(place)
+        self._places.setdefault(problem, []).append(place)
         first = RunPlan(
             id="",
             dataset=bank.dataset,

@@ -41,11 +41,6 @@ class Counts:
     built: set[str] = field(default_factory=set)  # those of them that are known to be complete
     runs_of_ended_batches: int = 0  # recorded runs that are of batches that have ended
 
-    @property
-    def are_first_of_batches(self) -> bool:
-        """True if most recorded runs are of batches at work, whose quick runs end first."""
-        return 2 * self.runs_of_ended_batches < self.runs_done
-
     def of_next_round(self, n_banks: int) -> Counts:
         """Return the counts with which another round begins, that needs some stored banks."""
         return replace(self, banks=n_banks, built=set(), bytes=0, bytes_done=0, blocks_done=0)
@@ -211,7 +206,8 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     left = counts.runs - counts.runs_done
     if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
-        least = "at least " if counts.are_first_of_batches else ""
+        of_work = 2 * counts.runs_of_ended_batches < counts.runs_done  # whose quick runs end first
+        least = "at least " if of_work else ""
         parts.append(f"{least}{duration(left / rate)} left")
     if counts.runs_failed:
         parts.append(f"{counts.runs_failed} failed")
