@@ -27,6 +27,7 @@ UNDOCUMENTED = {"fastpath", "no_cfunc_wrapper", "no_cpython_wrapper", "boxed", "
 """Arguments of functions of dependencies that are not documented."""
 OF_TYPES = {"_typeshed"}  # for type checkers alone
 DOCUMENTED = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+TO_BE_SET = {"sys.unraisablehook"}  # as the documentation of their modules says
 
 
 def is_private(name: str) -> bool:
@@ -86,10 +87,11 @@ def private_uses(tree: ast.AST, own: set[str]) -> Iterator[str]:
             module = modules.get(base_name(node), "")
             foreign = is_private(node.attr) and (module or node.attr not in own)
             internal = bool(module) and is_internal(f"{module}.{node.attr}")
+            use = ast.unparse(node)
             if (internal or foreign) and node.attr not in DOCUMENTED:
-                yield ast.unparse(node)
-            elif module and isinstance(node.ctx, ast.Store | ast.Del):
-                yield f"{ast.unparse(node)} = …"
+                yield use
+            elif module and isinstance(node.ctx, ast.Store | ast.Del) and use not in TO_BE_SET:
+                yield f"{use} = …"
         elif isinstance(node, ast.Call):
             yield from private_arguments(node, own)
 

@@ -31,13 +31,11 @@ HARMS = (
 @pytest.mark.parametrize(
     "campaign",
     [
-        Campaign(1, kills=1, pauses=1),
-        Campaign(2, signals=1, pairs=1, starts=1),
+        Campaign(1, kills=1, pauses=1, signals=1, pairs=1, starts=1),
         Campaign(3, flips=10, exchanges=10),
-        Campaign(4, media=2),
-        Campaign(5, exhausted=1, schedulers=1, lives=1),
+        Campaign(5, exhausted=1, schedulers=1, lives=1, media=2),
     ],
-    ids=["kills", "signals", "flips", "media", "clusters"],
+    ids=["processes", "flips", "clusters and media"],
 )
 def test_faults_do_no_harm(campaign):
     with tempfile.TemporaryDirectory() as folder:  # of a short path, so that sockets fit in it

@@ -238,13 +238,13 @@ def test_factors_that_grow_keep_to_the_memory_that_their_plan_predicts(tmp_path,
     """
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     widths = WIDTHS
-    text = sweep_text({"level": [300.0, 3000.0]}, repeats=1, backend="factors")
+    text = sweep_text({"level": [3000.0]}, repeats=1, backend="factors")
     text = text.replace("n = 80", "n = 8000").replace("[0.1, 0.3, 1.0, 3.0]", str(widths))
     text = text.replace('name = "small"', 'name = "small"\nmemory = "1GiB"')
     with ConnectOptions(n_workers=1).connect() as client:
         outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
         [peak] = client.run(peak_resident_bytes).values()
-    assert outcome.counts[RunState.COMPLETE] == 2
+    assert outcome.counts[RunState.COMPLETE] == 1
     predicted, [bank] = outcome.plan.memory_per_worker, outcome.plan.banks
     assert bank.n_bytes > 2**29
     assert predicted <= 2**30 + WORKER_BASE_BYTES
