@@ -33,9 +33,10 @@ HARMS = (
     [
         Campaign(1, kills=1, pauses=1, signals=1, pairs=1, starts=1),
         Campaign(3, flips=10, exchanges=10),
-        Campaign(5, exhausted=1, schedulers=1, lives=1, media=2),
+        Campaign(4, media=2),
+        Campaign(5, exhausted=1, schedulers=1, lives=1),
     ],
-    ids=["processes", "flips", "clusters and media"],
+    ids=["processes", "flips", "media", "clusters"],
 )
 def test_faults_do_no_harm(campaign):
     with tempfile.TemporaryDirectory() as folder:  # of a short path, so that sockets fit in it
