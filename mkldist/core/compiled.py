@@ -14,9 +14,9 @@ compiling, a loop about a tenth of a second; numpy does the rest before or after
 costs 0.2 seconds, a product nothing.
 
 Numba does not check the machine code that it loads.  Each file of it has its checksum beside it, so
-that one which a power cut or a bad disk altered is removed and made again.  It makes a file again
-when the module of its function has changed, but the file holds what that calls, too: a compiled
-function calls others of its own module alone.
+that one which a power cut or a bad disk altered is removed and made again.  Numba makes a file anew
+if the module of its function has changed.  The file also holds the code of callees, whose modules
+numba does not look at: a compiled function calls those of its own module alone.
 """
 
 from __future__ import annotations

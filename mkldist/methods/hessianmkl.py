@@ -23,8 +23,8 @@ The problem and its optimum are the paper's.  Four things differ:
   Hessian is zero, and the proximal term turns the step into one of projected gradient.
 * J has kinks where weights vanish: the machine there is not unique, and the machines at small
   positive weights tend to another one.  Kernels of low rank have kinks everywhere.  Newton steps
-  are short there.  After one of less than half of its segment follow steps of the Level method, one
-  for each trial that the search of the segment took, and twice as many after each further one.
+  are short there.  Steps of the Level method follow one of less than half of its segment: as many
+  as the search of the segment took trials, and twice as many after each further short step.
 * The lower bound is the minimum of the cutting planes of all machines met.  It costs no kernel,
   and but for rounding it is at least the bound ``1'alpha - 1/2 max_m q_m`` of any single machine.
   The solution's ``dual_variables`` are the mixture of their alpha, whose own bound is no less.

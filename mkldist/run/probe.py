@@ -124,10 +124,10 @@ def do_where_equal(
 
 @cache
 def end_when_no_thread_can_start() -> None:
-    """End this process once a new thread lacks memory: its starter would wait (CPython 140746).
+    """End this process once a new thread lacks the memory to begin (CPython issue 140746).
 
-    The process would go on telling the scheduler that it lives.  What Python reports is kept by a
-    function that needs no memory itself, and looked at in a thread that has begun before.
+    Who starts the thread would wait for ever, and the scheduler would hear that the worker lives.
+    The hook needs no memory: it keeps what Python reports, which a thread begun before looks at.
     """
     reported: deque[Any] = deque()
 

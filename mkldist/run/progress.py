@@ -206,8 +206,8 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     left = counts.runs - counts.runs_done
     if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
-        of_work = 2 * counts.runs_of_ended_batches < counts.runs_done  # whose quick runs end first
-        least = "at least " if of_work else ""
+        at_work = counts.runs_done - counts.runs_of_ended_batches  # of a batch, quick ones end first
+        least = "at least " if at_work > counts.runs_of_ended_batches else ""
         parts.append(f"{least}{duration(left / rate)} left")
     if counts.runs_failed:
         parts.append(f"{counts.runs_failed} failed")

@@ -21,7 +21,7 @@ from tests.chaos.outcomes import Outcome, table_of
 @click.option("--pairs", default=0, help="Second coordinators on one folder.")
 @click.option("--starts", default=0, help="Two coordinators that start on one folder at once.")
 @click.option("--schedulers", default=0, help="Running schedulers, killed and started again.")
-@click.option("--lives", default=0, help="Sweeps on workers that live 20 seconds.")
+@click.option("--lives", default=0, help="Sweeps on workers that live 12 seconds.")
 @click.option("--flips", default=0, help="Flipped bits and files cut short.")
 @click.option("--exchanges", default=0, help="Pairs of files of one kind that change places.")
 @click.option(

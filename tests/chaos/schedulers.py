@@ -19,7 +19,7 @@ from tests.chaos.strikes import TRIES, moment
 from tests.run.dask_processes import CLUSTER, DASK
 from tests.run.sweeps import wait_until
 
-LIFE_SECONDS = 20.0  # more than twice what a worker takes to begin on a slow machine
+LIFE_SECONDS = 12.0
 LONGEST_PAUSE = 3.0
 """Most seconds between the end of a scheduler and the start of the next one."""
 HOST = "127.0.0.1"
@@ -83,7 +83,7 @@ def kill_scheduler(folder: Path, clean: Undisturbed, rng: np.random.Generator) -
 
 
 def short_lives(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> Outcome:
-    """Run a sweep on two workers that end after 20 seconds and are replaced, not at once."""
+    """Run a sweep on two workers that end after 12 seconds and are replaced, not at once."""
     with administrator(folder) as there:
         there.start_scheduler()
         for age in rng.uniform(0.0, 0.5 * LIFE_SECONDS, size=2):
@@ -92,7 +92,7 @@ def short_lives(folder: Path, clean: Undisturbed, rng: np.random.Generator) -> O
         scene = there.scene
         with scene.started() as process:
             ended = Ended(*scene.wait(process), (0,))
-        return resumed(scene, clean, "workers that live 20 s", ended)
+        return resumed(scene, clean, "workers that live 12 s", ended)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ def test_a_few_newton_steps_suffice(make):
 
 
 @pytest.mark.parametrize("C", [1.0, 10.0])
-def test_on_kernels_of_rank_one_it_trains_little_more_machines_than_level(C):
+def test_on_kernels_of_rank_one_it_trains_at_most_twice_the_machines_of_level(C):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(150, 40))
     y = np.sign(x[:, :5].sum(axis=1) + rng.normal(size=150))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import psutil
@@ -205,6 +206,10 @@ N_POINTS = 1200  # half of them are training points
 WIDTHS = [round(0.1 * 1.08**k, 4) for k in range(80)]  # of three kernels each
 
 
+def threads_here() -> list[str]:
+    return [one.name for one in threading.enumerate()]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("backend", "execution"),
@@ -223,7 +228,9 @@ def test_a_worker_takes_the_memory_that_its_plan_predicts(
     ).connect() as client:  # a worker of its own, without other tests' peak
         outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
         [peak] = client.run(peak_resident_bytes).values()
+        [threads] = client.run(threads_here).values()
     assert outcome.counts[RunState.COMPLETE] == 2
+    assert threads.count("mkldist-memory") == 1  # that ends a worker whose threads cannot begin
     predicted = outcome.plan.memory_per_worker
     assert outcome.plan.bank_bytes > 0.4 * predicted
     assert 0.65 * predicted < peak < 1.1 * predicted
@@ -238,13 +245,13 @@ def test_factors_that_grow_keep_to_the_memory_that_their_plan_predicts(tmp_path,
     """
     monkeypatch.setenv("MKLDIST_CACHE", str(tmp_path / "cache"))
     widths = WIDTHS
-    text = sweep_text({"level": [3000.0]}, repeats=1, backend="factors")
+    text = sweep_text({"level": [300.0, 3000.0]}, repeats=1, backend="factors")
     text = text.replace("n = 80", "n = 8000").replace("[0.1, 0.3, 1.0, 3.0]", str(widths))
     text = text.replace('name = "small"', 'name = "small"\nmemory = "1GiB"')
     with ConnectOptions(n_workers=1).connect() as client:
         outcome = run_here(text, tmp_path / "small", client.scheduler_info()["address"])
         [peak] = client.run(peak_resident_bytes).values()
-    assert outcome.counts[RunState.COMPLETE] == 1
+    assert outcome.counts[RunState.COMPLETE] == 2
     predicted, [bank] = outcome.plan.memory_per_worker, outcome.plan.banks
     assert bank.n_bytes > 2**29
     assert predicted <= 2**30 + WORKER_BASE_BYTES
