@@ -206,7 +206,7 @@ def describe(counts: Counts, rate: float | None = None) -> str:
     left = counts.runs - counts.runs_done
     if rate and left:
         parts.append(f"{rate:.1f} a second" if rate >= 1 else f"{60 * rate:.1f} a minute")
-        at_work = counts.runs_done - counts.runs_of_ended_batches  # of a batch, quick ones end first
+        at_work = counts.runs_done - counts.runs_of_ended_batches  # batches do quick ones first
         least = "at least " if at_work > counts.runs_of_ended_batches else ""
         parts.append(f"{least}{duration(left / rate)} left")
     if counts.runs_failed:
